@@ -1,0 +1,1 @@
+"""What reads a turn: media, language models, reasoning, verification, the GPU worker."""

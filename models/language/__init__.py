@@ -1,0 +1,1 @@
+"""Engines that read a turn in words: rule, generative, and their weights."""

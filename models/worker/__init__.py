@@ -1,0 +1,1 @@
+"""The GPU worker: the reader behind HTTP, and its client."""

@@ -1,0 +1,1 @@
+"""The state store: a port, Redis behind it, and an in-memory twin."""
