@@ -20,10 +20,7 @@ UNKNOWN = StanceState()
 
 
 def step(state: StanceState, observation: Observation, policy: Policy) -> tuple[StanceState, Transition]:
-    """Fold one observation. An observation makes exactly one transition; persistence keeps the state as it is.
-
-    Raises IllegalTransition never for a policy's own decision: a policy cannot choose unknown.
-    """
+    """Fold one observation, which makes exactly one transition; persistence keeps the state as it is."""
     moved = transition(state.stance, decide(state.stance, observation, policy))
     if moved.kind is TransitionKind.PERSISTENCE:
         return state, moved

@@ -1,0 +1,92 @@
+"""The state store's port: one round trip to load a batch's conversations, one atomic commit each."""
+
+import datetime as dt
+from collections.abc import Collection, Mapping, Sequence
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from tracker.context import Window
+from tracker.conversation import Conversation, Header
+from tracker.ledger import LedgerEntry
+from tracker.targets import HolderStates
+
+
+class StoreUnavailable(Exception):
+    """The store does not answer or refuses writes now: pause and try again, refuse nothing."""
+
+
+class ConversationKey(msgspec.Struct, frozen=True, order=True):
+    """Which conversation of the store's run."""
+
+    tenant: str
+    name: str
+
+
+class Need(msgspec.Struct, frozen=True):
+    """What a batch needs of one conversation: only these holders, and whether these were applied."""
+
+    key: ConversationKey
+    holders: frozenset[str] = frozenset()
+    records: frozenset[str] = frozenset()  # record ids
+    turns: frozenset[str] = frozenset()  # turn ids
+
+
+class Message(msgspec.Struct, frozen=True, array_like=True):
+    """Something to be sent: the topic's short name (journal, states, stances, flips), key and value.
+
+    A None value is a tombstone.
+    """
+
+    topic: str
+    key: bytes
+    value: bytes | None
+
+
+Outbox = Mapping[int, tuple[Message, ...]]  # by arrival, in order of arrival
+
+
+class Loaded(msgspec.Struct, frozen=True):
+    """A conversation as stored (a fresh one at version 0 where nothing is), and what was asked of it."""
+
+    conversation: Conversation
+    applied: frozenset[str]  # those of Need.records that were applied
+    created: frozenset[str]  # those of Need.turns that a create was applied for
+    outbox: Outbox  # committed but not yet known to be delivered
+
+
+class Commit(msgspec.Struct, frozen=True, kw_only=True):
+    """All that a batch changed in one conversation; taken whole or not at all."""
+
+    key: ConversationKey
+    expected: int  # the version that was loaded
+    header: Header
+    window: Window
+    holders: Mapping[str, HolderStates]  # changed ones only
+    entries: Sequence[LedgerEntry]  # of the records applied, in order of arrival
+    outbox: Outbox  # of the same records
+    trim_before: dt.datetime | None = None  # ledger entries sent before are dropped
+
+
+@runtime_checkable
+class Store(Protocol):
+    """Where a run's conversations live. Every call raises StoreUnavailable where the store does not answer."""
+
+    async def load(self, needs: Sequence[Need]) -> list[Loaded]:
+        """What the needs ask for, in order; one round trip."""
+        ...
+
+    async def commit(self, commits: Sequence[Commit]) -> list[bool]:
+        """Per commit, whether it was taken: not if the version moved or one of its records is applied.
+
+        Atomic for each conversation; one round trip for all. Repeating a commit changes nothing.
+        """
+        ...
+
+    async def delivered(self, arrivals: Mapping[ConversationKey, Collection[int]]) -> None:
+        """Empty the outboxes of what was delivered; what is gone already is no error."""
+        ...
+
+    async def close(self) -> None:
+        """Give back connections."""
+        ...

@@ -1,0 +1,93 @@
+"""Targets: the debate propositions of a conversation, and whose states they carry over."""
+
+from collections.abc import Mapping
+
+import msgspec
+
+from tracker import keys
+from tracker.machine import UNKNOWN, StanceState
+from tracker.records import DeclareTarget, Reason, Refused, TargetStatus
+
+MAX_ACTIVE = 3
+
+
+class Target(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One proposition, by the id that events and states use."""
+
+    id: str
+    proposition: str
+    status: TargetStatus = TargetStatus.ACTIVE
+    replaces: str | None = None
+
+
+Targets = tuple[Target, ...]
+HolderStates = Mapping[str, StanceState]  # one holder's states, by target id
+
+
+def active(targets: Targets) -> Targets:
+    """The targets that turns are read for."""
+    return tuple(target for target in targets if target.status is TargetStatus.ACTIVE)
+
+
+def first(tenant: str, conversation: str, propositions: tuple[str, ...]) -> Targets:
+    """The targets that a room's settings give a conversation with its first record."""
+    found = (Target(keys.target_id(tenant, conversation, text), text) for text in propositions)
+    return tuple(found)[:MAX_ACTIVE]
+
+
+def declared(targets: Targets, record: DeclareTarget) -> Targets:
+    """The targets after a `target` record. Raises Refused (unknown_target, too_many_targets)."""
+    ident = keys.target_id(record.tenant, record.conversation, record.proposition)
+    known = {target.id: target for target in targets}
+    if record.status is TargetStatus.RETIRED:
+        _require(known, ident, "proposition")
+        known[ident] = msgspec.structs.replace(known[ident], status=TargetStatus.RETIRED)
+        return tuple(known.values())
+    if record.replaces is not None and record.replaces != ident:
+        _require(known, record.replaces, "replaces")
+        known[record.replaces] = msgspec.structs.replace(known[record.replaces], status=TargetStatus.RETIRED)
+    known[ident] = _activated(known.get(ident), ident, record)
+    after = tuple(known.values())
+    if len(active(after)) > MAX_ACTIVE:
+        raise Refused(
+            Reason.TOO_MANY_TARGETS,
+            "proposition",
+            "a fourth active target",
+            "retire or replace one of the three",
+        )
+    return after
+
+
+def _activated(known: Target | None, ident: str, record: DeclareTarget) -> Target:
+    if known is not None:
+        return msgspec.structs.replace(known, status=TargetStatus.ACTIVE)
+    return Target(ident, record.proposition, replaces=record.replaces)
+
+
+def _require(known: Mapping[str, Target], ident: str, field: str) -> None:
+    if ident not in known:
+        raise Refused(Reason.UNKNOWN_TARGET, field, "a target never declared here", "declare it first")
+
+
+def state_of(states: HolderStates, targets: Targets, ident: str) -> StanceState:
+    """A holder's state for a target: its own, else that of the target it replaces, else unknown."""
+    replaces = {target.id: target.replaces for target in targets}
+    wanted: str | None = ident
+    while wanted is not None:
+        if wanted in states:
+            return states[wanted]
+        wanted = replaces.get(wanted)
+    return UNKNOWN
+
+
+def moved(states: HolderStates, targets: Targets, ident: str, state: StanceState) -> dict[str, StanceState]:
+    """A holder's states with one changed.
+
+    A target that replaced the changed one keeps what it inherited: it is copied before the change.
+    """
+    after = dict(states)
+    for target in targets:
+        if target.replaces == ident and target.id not in after:
+            after[target.id] = state_of(states, targets, ident)
+    after[ident] = state
+    return after
