@@ -21,6 +21,10 @@ from tracker.stances import Transition, TransitionKind
 from tracker.targets import HolderStates, Target, Targets
 
 
+class WrongObservation(ValueError):
+    """An observation is of another turn, holder or target than was asked for; nothing is folded."""
+
+
 class Header(msgspec.Struct, frozen=True, omit_defaults=True):
     """What every commit of a conversation replaces. `version` counts applied records: the last arrival."""
 
@@ -105,11 +109,29 @@ def state_before(conversation: Conversation, holder: str, target: str) -> Stance
 def folded(
     conversation: Conversation, admission: Admitted, observations: Sequence[Observation], policy: Policy
 ) -> tuple[Folded, ...]:
-    """The step of every target read, from one observation each, in the order of the targets."""
+    """The step of every target read, from one observation each, in the order of the targets.
+
+    Raises WrongObservation.
+    """
+    record = admission.record
+    if not isinstance(record, CreateTurn):
+        return ()
+    asked = (record.turn, record.revision, record.holder)
     return tuple(
-        _fold(conversation, target, observation, policy)
+        _fold(conversation, target, _answer((*asked, target.id), observation), policy)
         for target, observation in zip(admission.targets, observations, strict=True)
     )
+
+
+def _answer(asked: tuple[str, int, str, str], observation: Observation) -> Observation:
+    """The observation, if it is of what was asked: a mixed-up answer would move somebody else's stance."""
+    if (got := _subject(observation)) != asked:
+        raise WrongObservation(f"asked for (turn, revision, holder, target) {asked}, got {got}")
+    return observation
+
+
+def _subject(observation: Observation) -> tuple[str, int, str, str]:
+    return observation.turn, observation.revision, observation.holder, observation.target
 
 
 def _fold(conversation: Conversation, target: Target, observation: Observation, policy: Policy) -> Folded:
@@ -119,9 +141,13 @@ def _fold(conversation: Conversation, target: Target, observation: Observation, 
 
 
 def explained(conversation: Conversation, fold: Folded, explanation: Explanation, policy: Policy) -> Folded:
-    """A flip with its explanation; a refined observation is folded once, from the state before the turn."""
+    """A flip with its explanation; a refined observation is folded once, from the state before the turn.
+
+    Raises WrongObservation.
+    """
     if explanation.refined is not None:
-        fold = _fold(conversation, fold.target, explanation.refined, policy)
+        refined = _answer(_subject(fold.observation), explanation.refined)
+        fold = _fold(conversation, fold.target, refined, policy)
     if fold.transition.kind is not TransitionKind.FLIP:
         return fold
     return msgspec.structs.replace(fold, explanation=explanation)

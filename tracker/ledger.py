@@ -24,12 +24,24 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 
 class HolderState(msgspec.Struct, frozen=True):
-    """One holder's state toward one target, as journal and states topic carry it."""
+    """One holder's state toward one target, as the journal carries it."""
 
     holder: str
     target: str
     state: StanceState
     version: int  # of the conversation when this state was made; a lower one is ignored
+
+
+class StateRow(msgspec.Struct, frozen=True, kw_only=True):
+    """One state as the compacted states topic carries it."""
+
+    tenant: str
+    run: str
+    conversation: str
+    holder: str
+    target: str
+    state: StanceState
+    version: int
 
 
 class JournalEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -48,8 +60,8 @@ class JournalEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     header: Header  # after the record: version, sequences, targets
 
 
-class HeaderState(msgspec.Struct, frozen=True, kw_only=True):
-    """A conversation's header, as the states topic carries it."""
+class HeaderRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A conversation's header, as the compacted states topic carries it."""
 
     tenant: str
     run: str

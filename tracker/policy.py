@@ -42,11 +42,14 @@ class Policy(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def decide(before: Stance, observation: Observation, policy: Policy) -> Stance:
-    """The stance after the observation: what was expressed where it is sure enough, else the state before."""
+    """The stance after the observation: what was expressed where it is sure enough, else the state before.
+
+    A tie for the first place is never sure, whatever the margin.
+    """
     if observation.relevance < policy.relevance:
         return before
     (first, probability), (_, second) = observation.expressed.ranked()[:2]
-    if first is Expressed.NONE:
+    if first is Expressed.NONE or probability == second:
         return before
     needed = policy.establish if before is Stance.UNKNOWN else policy.flip
     sure = probability >= needed.probability and probability - second >= needed.margin

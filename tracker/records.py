@@ -18,6 +18,7 @@ MAX_NAME_BYTES = 512  # ids, holders, names: they travel in keys and headers
 MAX_PROPOSITION_BYTES = 1024
 MAX_DESCRIPTION_BYTES = 4 * 1024
 MAX_MEDIA = 8
+EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 
 Time = Annotated[dt.datetime, msgspec.Meta(tz=True)]
 Name = Annotated[str, msgspec.Meta(min_length=1)]
@@ -184,7 +185,8 @@ def record_id(record: Record) -> str:
 def revision_of(record: Record) -> int:
     """A turn operation's revision; 0 for the others."""
     if isinstance(record, EditTurn) and record.revision is None:
-        return int(record.sent_at.timestamp() * 1000)
+        # In whole numbers: a float of seconds loses the last millisecond. No revision is below 0.
+        return max(0, (record.sent_at - EPOCH) // dt.timedelta(milliseconds=1))
     return getattr(record, "revision", 0) or 0
 
 
@@ -240,17 +242,24 @@ def _check_override(record: OverrideStance) -> None:
         raise Refused(
             Reason.INVALID_VALUE,
             "turn",
-            "override of nothing or of two things",
-            "give turn, or holder and target",
+            "override of nothing, of half a state or of two things",
+            "give turn alone, or holder and target",
         )
 
 
 def _in_utc(record: Record) -> Record:
-    if record.sent_at.tzinfo is dt.UTC:
-        return record
+    """Two records of the same moment are equal and encode alike."""
+    fields = {"sent_at": record.sent_at}
+    if isinstance(record, OverrideStance) and record.expires_at is not None:
+        fields["expires_at"] = record.expires_at
+    changed = {name: _utc(name, time) for name, time in fields.items() if time.tzinfo is not dt.UTC}
+    return msgspec.structs.replace(record, **changed) if changed else record
+
+
+def _utc(field: str, time: dt.datetime) -> dt.datetime:
     try:
-        return msgspec.structs.replace(record, sent_at=record.sent_at.astimezone(dt.UTC))
+        return time.astimezone(dt.UTC)
     except OverflowError:
         raise Refused(
-            Reason.INVALID_VALUE, "sent_at", "time before year 1 in UTC", "send the real time"
+            Reason.INVALID_VALUE, field, "time outside the years 1 to 9999 in UTC", "send the real time"
         ) from None

@@ -1,6 +1,6 @@
 """The end of a record's way: the conversation after it, and everything that leaves."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -57,23 +57,19 @@ def _next_header(header: Header, admission: Admitted) -> Header:
 
 def _moved(
     conversation: Conversation, folds: Sequence[Folded], version: int
-) -> tuple[tuple[HolderState, ...], dict[str, HolderStates]]:
-    """The changed states, and all loaded holders with them."""
-    holders = dict(conversation.holders)
-    changed: list[HolderState] = []
-    for fold in folds:
-        if fold.transition.kind is TransitionKind.PERSISTENCE:
-            continue
-        holder = fold.observation.holder
-        before = holders.get(holder, {})
-        after = targets.moved(before, conversation.header.targets, fold.target.id, fold.after)
-        changed += [
-            HolderState(holder, key, state, version)
-            for key, state in after.items()
-            if before.get(key) != state
-        ]
-        holders[holder] = after
-    return tuple(changed), holders
+) -> tuple[tuple[HolderState, ...], Mapping[str, HolderStates]]:
+    """The changed states, each once, and all loaded holders with them."""
+    moving = [fold for fold in folds if fold.transition.kind is not TransitionKind.PERSISTENCE]
+    if not moving:
+        return (), conversation.holders
+    holder = moving[0].observation.holder  # a turn has one
+    after = before = conversation.holders.get(holder, {})
+    for fold in moving:
+        after = targets.moved(after, conversation.header.targets, fold.target.id, fold.after)
+    changed = (
+        HolderState(holder, key, state, version) for key, state in after.items() if before.get(key) != state
+    )
+    return tuple(changed), {**conversation.holders, holder: after}
 
 
 def _entry(admission: Admitted, folds: Sequence[Folded], arrival: int) -> LedgerEntry:

@@ -31,19 +31,20 @@ def active(targets: Targets) -> Targets:
 
 def first(tenant: str, conversation: str, propositions: tuple[str, ...]) -> Targets:
     """The targets that a room's settings give a conversation with its first record."""
-    found = (Target(keys.target_id(tenant, conversation, text), text) for text in propositions)
+    once = dict.fromkeys(propositions)  # a room may say the same twice; two targets of one id may not be
+    found = (Target(keys.target_id(tenant, conversation, text), text) for text in once)
     return tuple(found)[:MAX_ACTIVE]
 
 
 def declared(targets: Targets, record: DeclareTarget) -> Targets:
-    """The targets after a `target` record. Raises Refused (unknown_target, too_many_targets)."""
+    """The targets after a `target` record. Raises Refused."""
     ident = keys.target_id(record.tenant, record.conversation, record.proposition)
     known = {target.id: target for target in targets}
     if record.status is TargetStatus.RETIRED:
         _require(known, ident, "proposition")
         known[ident] = msgspec.structs.replace(known[ident], status=TargetStatus.RETIRED)
         return tuple(known.values())
-    if record.replaces is not None and record.replaces != ident:
+    if record.replaces is not None:
         _require(known, record.replaces, "replaces")
         known[record.replaces] = msgspec.structs.replace(known[record.replaces], status=TargetStatus.RETIRED)
     known[ident] = _activated(known.get(ident), ident, record)
@@ -59,9 +60,16 @@ def declared(targets: Targets, record: DeclareTarget) -> Targets:
 
 
 def _activated(known: Target | None, ident: str, record: DeclareTarget) -> Target:
-    if known is not None:
-        return msgspec.structs.replace(known, status=TargetStatus.ACTIVE)
-    return Target(ident, record.proposition, replaces=record.replaces)
+    if known is None:
+        return Target(ident, record.proposition, replaces=record.replaces)
+    if record.replaces not in {None, known.replaces}:  # nothing would be carried over: say so
+        raise Refused(
+            Reason.INVALID_VALUE,
+            "replaces",
+            "a target declared before, with states of its own",
+            "declare it again without replaces, and retire the other",
+        )
+    return msgspec.structs.replace(known, status=TargetStatus.ACTIVE)
 
 
 def _require(known: Mapping[str, Target], ident: str, field: str) -> None:

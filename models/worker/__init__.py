@@ -1,1 +1,1 @@
-"""The GPU worker: the reader behind HTTP, and its client."""
+"""The worker: serves any engine over HTTP, and the reader that asks it."""

@@ -2,12 +2,13 @@
 
     python -I -S watchdog.py OWNER_PID GRACE_SECONDS FOLDER PROGRAM [ARGUMENT ...]
 
-A script on the standard library alone: the owner starts it as a process of its own, because a signal on the owner's
-death (Linux has one) fires when the starting *thread* ends, and no handler outlives SIGKILL. The owner holds the other
-end of stdin. A word on it ends the server and leaves FOLDER to the owner; its bare end means that the owner died, and
-then FOLDER goes too. The server's process id is the first line of stdout.
+A script on the standard library alone. It is a process of its own because no handler outlives SIGKILL, and
+because Linux' signal on the owner's death fires already when the *thread* that started the server ends. The
+owner holds the other end of stdin: a word on it ends the server and leaves FOLDER to the owner; its bare end
+means that the owner died, and then FOLDER goes too. The server's process id is the first line of stdout.
 """
 
+import contextlib
 import ctypes
 import os
 import selectors
@@ -18,12 +19,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 LOG_NAME = "server.log"
 STOP = b"stop"
 KILL = b"kill"
 _LOG_LIMIT = 1 << 20
+_TICK = 0.2
 _PR_SET_PDEATHSIG = 1
 
 
@@ -58,28 +59,29 @@ class Watchdog:
         self._deadline: float | None = None
         self._orphaned = False
         self._log = BoundedLog(folder / LOG_NAME)
+        self._output, output = os.pipe()
         self._server = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
+            stdout=output,
+            stderr=output,
             preexec_fn=_die_with_parent(),  # noqa: PLW1509 - no second thread here that could hold a lock
         )
+        os.close(output)
+        os.set_blocking(self._output, False)
         self._selector = selectors.DefaultSelector()
 
     def run(self) -> int:
         """Stays until the server is gone and returns its exit status."""
-        output = self._server.stdout
-        assert output is not None
-        os.set_blocking(output.fileno(), False)
         self._selector.register(0, selectors.EVENT_READ, self._obey)
-        self._selector.register(output, selectors.EVENT_READ, lambda: self._pump(output))
+        self._selector.register(self._output, selectors.EVENT_READ, self._keep_output)
         print(self._server.pid, flush=True)  # noqa: T201 - the owner reads it
         while self._server.poll() is None:
-            for key, _ in self._selector.select(timeout=0.2):
+            for key, _ in self._selector.select(timeout=_TICK):
                 key.data()
             self._check()
-        self._pump(output)
+        while self._pump():
+            pass
         self._log.close()
         if self._orphaned:
             shutil.rmtree(self._folder, ignore_errors=True)
@@ -104,11 +106,24 @@ class Watchdog:
         self._deadline = time.monotonic() + self._grace
         self._server.terminate()
 
-    def _pump(self, output: BinaryIO) -> None:
-        while chunk := os.read(output.fileno(), 1 << 16) if _readable(output) else b"":
+    def _keep_output(self) -> None:
+        if self._pump():
+            return
+        self._selector.unregister(self._output)
+        # The end of the output is mostly the end of the server: seen at once, not at the next tick.
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._server.wait(_TICK)
+
+    def _pump(self) -> bool:
+        """Moves one piece of the server's output to the log; false where none is there."""
+        try:
+            chunk = os.read(self._output, 1 << 16)
+        except BlockingIOError:
+            return False
+        # A full disk costs the log, not the server.
+        with contextlib.suppress(OSError):
             self._log.write(chunk)
-        if self._server.poll() is None and output in _registered(self._selector):
-            self._selector.unregister(output)
+        return bool(chunk)
 
 
 def _die_with_parent() -> Callable[[], None] | None:
@@ -123,3 +138,19 @@ def _die_with_parent() -> Callable[[], None] | None:
             os._exit(1)
 
     return ask
+
+
+def _outlive(number: int, frame: object) -> None:
+    """Swallows a signal: unlike SIG_IGN, a handler is not inherited by the server."""
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Runs the script."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _outlive)
+    owner, grace, folder, *command = arguments
+    return Watchdog(int(owner), float(grace), Path(folder), command).run()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -39,7 +39,7 @@ class Message(msgspec.Struct, frozen=True, array_like=True):
     """
 
     topic: str
-    key: bytes
+    key: bytes | None
     value: bytes | None
 
 

@@ -1,0 +1,153 @@
+"""Has an engine read requests: a bad one never fails its neighbours, no answer lands on another's turn.
+
+The reader in process and the worker go through `execute`. Nothing here knows of threads, loops or HTTP.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+from models.reader import Engine, ExplainRequest, ObserveRequest, ReaderRejected, ReaderUnavailable
+from tracker.observations import Explanation, Observation
+
+_ILL_AFTER = 2  # failures in a row without a success: the engine is ill, not a request
+
+
+class WrongAnswer(RuntimeError):
+    """Answers that are not, one for one and in order, those of the requests."""
+
+
+class EngineFailed(ReaderUnavailable):
+    """The engine raised something that is neither a refusal nor an absence; its cause says what."""
+
+
+class RequestsRejected(ReaderRejected):
+    """Some requests can never be read; `indexes` says which, the others may be asked again without them."""
+
+    def __init__(self, message: str, indexes: Sequence[int]) -> None:
+        super().__init__(message)
+        self.indexes = tuple(indexes)
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """The engine refused this request."""
+
+    detail: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """The engine broke, or was not there, on this request."""
+
+    error: Exception
+
+
+Request = TypeVar("Request")
+Answer = TypeVar("Answer")
+Outcome: TypeAlias = Answer | Rejected | Failed
+
+
+def observe(engine: Engine, requests: Sequence[ObserveRequest]) -> list[Observation]:
+    """The engine's observations. Raises WrongAnswer where they are not the requests'."""
+    return check_observations(requests, engine.observe(requests))
+
+
+def explain(engine: Engine, requests: Sequence[ExplainRequest]) -> list[Explanation]:
+    """The engine's explanations. Raises WrongAnswer where they are not the requests'."""
+    return check_explanations(requests, engine.explain(requests))
+
+
+def check_observations(
+    requests: Sequence[ObserveRequest], observations: Sequence[Observation]
+) -> list[Observation]:
+    """The observations, one a request and in order. Raises WrongAnswer."""
+    _check_count(requests, observations)
+    for index, (request, observation) in enumerate(zip(requests, observations, strict=True)):
+        _check(index, _is_of(request, observation))
+    return list(observations)
+
+
+def check_explanations(
+    requests: Sequence[ExplainRequest], explanations: Sequence[Explanation]
+) -> list[Explanation]:
+    """The explanations, one a request and in order. Raises WrongAnswer."""
+    _check_count(requests, explanations)
+    for index, (request, explanation) in enumerate(zip(requests, explanations, strict=True)):
+        asked, refined = request.observed, explanation.refined
+        _check(index, (explanation.turn, explanation.target) == (asked.turn.turn, asked.target))
+        _check(index, refined is None or _is_of(asked, refined))
+    return list(explanations)
+
+
+def execute(
+    run: Callable[[Sequence[Request]], list[Answer]], requests: Sequence[Request]
+) -> "list[Outcome[Answer]]":
+    """An outcome a request. Where several fail together each is tried alone, until the engine proves ill."""
+    try:
+        return list(run(requests))
+    except ReaderUnavailable as error:
+        return [Failed(error)] * len(requests)
+    except Exception as error:
+        if len(requests) == 1:
+            return [_outcome(error)]
+    return _one_by_one(run, requests)
+
+
+def unwrap(outcomes: "Sequence[Outcome[Answer]]") -> list[Answer]:
+    """The answers. Raises RequestsRejected where one was refused, else ReaderUnavailable where one failed."""
+    answers = [outcome for outcome in outcomes if not isinstance(outcome, Rejected | Failed)]
+    if len(answers) == len(outcomes):
+        return answers
+    if rejected := {at: out.detail for at, out in enumerate(outcomes) if isinstance(out, Rejected)}:
+        at, detail = next(iter(rejected.items()))
+        raise RequestsRejected(
+            f"{len(rejected)} of {len(outcomes)} refused; [{at}]: {detail}", list(rejected)
+        )
+    raise _unavailable(next(outcome.error for outcome in outcomes if isinstance(outcome, Failed)))
+
+
+def _one_by_one(
+    run: Callable[[Sequence[Request]], list[Answer]], requests: Sequence[Request]
+) -> "list[Outcome[Answer]]":
+    outcomes: list[Outcome[Answer]] = []
+    failures = 0
+    for request in requests:
+        outcome = execute(run, [request])[0] if failures < _ILL_AFTER else outcomes[-1]
+        outcomes.append(outcome)
+        failures = failures + 1 if isinstance(outcome, Failed) else 0
+    return outcomes
+
+
+def _outcome(error: Exception) -> Rejected | Failed:
+    return Rejected(str(error)) if isinstance(error, ValueError) else Failed(error)
+
+
+def _unavailable(error: Exception) -> ReaderUnavailable:
+    # Made anew: several callers may be told of one error, and each raise would lengthen its traceback.
+    if isinstance(error, ReaderUnavailable):
+        made = ReaderUnavailable(str(error), error.retry_after)
+    else:
+        made = EngineFailed(f"the engine failed: {type(error).__name__}")
+    made.__cause__ = error
+    return made
+
+
+def _is_of(request: ObserveRequest, observation: Observation) -> bool:
+    return (
+        observation.turn == request.turn.turn
+        and observation.revision == request.revision
+        and observation.target == request.target
+        and observation.holder == request.turn.holder
+        and observation.read_under is request.state
+    )
+
+
+def _check_count(requests: Sequence[object], answers: Sequence[object]) -> None:
+    if len(requests) != len(answers):
+        raise WrongAnswer(f"{len(answers)} answers to {len(requests)} requests")
+
+
+def _check(index: int, holds: bool) -> None:
+    if not holds:
+        raise WrongAnswer(f"answer {index} is not its request's")

@@ -1,0 +1,206 @@
+"""The agent: from a partition's raw records to committed states, delivered events and acked offsets.
+
+An offset is acked when its record is applied and delivered, repeated, or refused and in the dead letters;
+in offset order of its partition, and never on cancellation (what Faust does with acks: reference 7).
+"""
+
+import asyncio
+import datetime as dt
+from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+import structlog
+
+from models.reader import ReaderUnavailable
+from stream.chain import Item
+from stream.dead_letters import dead_letter
+from stream.offsets import Offsets
+from stream.processor import CommitContended, Processed, Processor
+from stream.sender import Sender, SenderUnavailable
+from stream.store.port import Message, Store, StoreUnavailable
+from tracker.parsing import parse_keyed
+from tracker.records import Reason, Refused
+
+log = structlog.get_logger(__name__)
+
+LOG_APPEND_TIME = 1
+FIRST_PAUSE_SECONDS = 0.2
+LONGEST_PAUSE_SECONDS = 10.0
+
+Outage = (ReaderUnavailable, StoreUnavailable, SenderUnavailable, CommitContended)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delivery:
+    """A Faust event that stands for one record, with what the agent needs of its message."""
+
+    event: Any  # faust.EventT; Faust ships no types we could check against
+    received: dt.datetime
+
+    @property
+    def source(self) -> str:
+        """Where the record stands in the log."""
+        message = self.event.message
+        return f"{message.topic}/{message.partition}/{message.offset}"
+
+    def receipt(self, live: bool) -> dt.datetime | None:
+        """The broker's append time, or where it has none the agent's; None outside live mode."""
+        if not live:
+            return None
+        message = self.event.message
+        if message.timestamp_type == LOG_APPEND_TIME:
+            return dt.datetime.fromtimestamp(message.timestamp, dt.UTC)
+        return self.received
+
+    def item(self, index: int, live: bool) -> Item:
+        """The parsed record. Raises Refused."""
+        message = self.event.message
+        return Item(index, parse_keyed(message.key, message.value), self.source, self.receipt(live))
+
+    def dead_letter(self, refused: Refused) -> tuple[Message, Sequence[tuple[str, bytes]]]:
+        """The record as a dead letter."""
+        message = self.event.message
+        return dead_letter(message.key, message.value, tuple(_pairs(message.headers)), self.source, refused)
+
+
+class Agent:
+    """Takes batches of deliveries until each is finished, however often a part is down meanwhile."""
+
+    def __init__(
+        self, processor: Processor, store: Store, sender: Sender, *, live: bool, poison_attempts: int = 5
+    ) -> None:
+        self._processor, self._store, self._sender = processor, store, sender
+        self._live, self._poison_attempts = live, poison_attempts
+        self._offsets: Offsets[Delivery] = Offsets(lambda delivery: delivery.event.ack())
+        self._carried: list[Delivery] = []
+        self._pause = FIRST_PAUSE_SECONDS
+        self.finished = 0  # records since start
+
+    async def run(self, batches: AsyncIterator[Sequence[Any]]) -> None:
+        """Take batches of Faust events until cancelled; what a bound leaves over goes first in the next."""
+        upcoming = asyncio.ensure_future(anext(batches))
+        try:
+            while True:
+                await asyncio.wait({upcoming}, timeout=0 if self._carried else None)
+                arrived: Sequence[Any] = ()
+                if upcoming.done():
+                    arrived = upcoming.result()
+                    upcoming = asyncio.ensure_future(anext(batches))
+                await self.take(arrived)
+        except StopAsyncIteration:
+            return
+        finally:
+            upcoming.cancel()
+            with suppress(asyncio.CancelledError, StopAsyncIteration):
+                await upcoming
+
+    async def take(self, events: Sequence[Any]) -> None:
+        """One batch: what was carried, then these events."""
+        now = dt.datetime.now(dt.UTC)
+        arrived = [Delivery(event, now) for event in events]
+        for delivery in arrived:
+            message = delivery.event.message
+            self._offsets.begin((message.topic, message.partition), message.offset, delivery)
+        batch, self._carried = [*self._carried, *arrived], []
+        self._carried = await self._attempt(batch)
+
+    def forget(self, partitions: set[tuple[str, int]]) -> None:
+        """Partitions went to another agent: drop what is carried of them."""
+        self._offsets.forget(partitions)
+        self._carried = [
+            delivery
+            for delivery in self._carried
+            if (delivery.event.message.topic, delivery.event.message.partition) not in partitions
+        ]
+
+    async def _attempt(self, batch: list[Delivery]) -> list[Delivery]:
+        """Process and deliver a batch once; returns what is to be done again."""
+        try:
+            return await self._process(batch)
+        except Outage as outage:
+            await self._wait(outage)
+            return batch
+        except Exception as error:  # a defect of ours must not lose the turn, nor hold all others up
+            return await self._isolate(batch, error)
+
+    async def _process(self, batch: list[Delivery]) -> list[Delivery]:
+        items: list[Item] = []
+        refusals: list[tuple[Delivery, Refused]] = []
+        for index, delivery in enumerate(batch):
+            try:
+                items.append(delivery.item(index, self._live))
+            except Refused as refused:
+                refusals.append((delivery, refused))
+        result = await self._processor.process(items) if items else Processed()
+        refusals += [(batch[refusal.index], refusal.refused) for refusal in result.refusals]
+        await self._deliver(result, refusals)
+        unfinished = set(result.unfinished)
+        self._finish([delivery for index, delivery in enumerate(batch) if index not in unfinished])
+        if result.outage:
+            await self._wait(result.outage)
+        return [batch[index] for index in result.unfinished]
+
+    async def _deliver(self, result: Processed, refusals: list[tuple[Delivery, Refused]]) -> None:
+        """Send what stands in the outboxes and the dead letters, wait for delivery, empty the outboxes."""
+        outboxes = {key: outbox for key, outbox in result.outboxes.items() if outbox}
+        await self._sender.send(
+            [message for outbox in outboxes.values() for sent in outbox.values() for message in sent]
+        )
+        if refusals:
+            for _, refused in refusals:
+                log.warning("record.refused", reason=refused.reason.value, field=refused.field)
+            await self._sender.send_with_headers(
+                delivery.dead_letter(refused) for delivery, refused in refusals
+            )
+        if outboxes:
+            await self._store.delivered({key: tuple(outbox) for key, outbox in outboxes.items()})
+
+    def _finish(self, deliveries: list[Delivery]) -> None:
+        for delivery in deliveries:
+            message = delivery.event.message
+            self._offsets.finish((message.topic, message.partition), message.offset)
+        self.finished += len(deliveries)
+        if deliveries:
+            self._pause = FIRST_PAUSE_SECONDS
+
+    async def _wait(self, outage: Exception) -> None:
+        """A part does not answer: pause, longer each time; refuse nothing."""
+        pause = max(self._pause, getattr(outage, "retry_after", 0.0))
+        log.warning("agent.paused", part=type(outage).__name__, error=str(outage), seconds=round(pause, 1))
+        self._pause = min(self._pause * 2, LONGEST_PAUSE_SECONDS)
+        await asyncio.sleep(min(pause, LONGEST_PAUSE_SECONDS))
+
+    async def _isolate(self, batch: list[Delivery], error: Exception) -> list[Delivery]:
+        """Find the record that fails: halve the batch; one that fails alone again and again is refused."""
+        log.error("batch.failed", records=len(batch), exc_info=error)
+        if len(batch) == 1:
+            return await self._poison(batch[0], error)
+        middle = len(batch) // 2
+        left = await self._attempt(batch[:middle])
+        if left:  # what comes after must not overtake it
+            return [*left, *batch[middle:]]
+        return await self._attempt(batch[middle:])
+
+    async def _poison(self, delivery: Delivery, error: Exception) -> list[Delivery]:
+        for attempt in range(1, self._poison_attempts):
+            await asyncio.sleep(FIRST_PAUSE_SECONDS * attempt)
+            try:
+                return await self._process([delivery])
+            except Outage:
+                return [delivery]
+            except Exception as again:
+                error = again
+        remedy = "a defect of ours: report it with the agent's log, then retry the dead letter"
+        refused = Refused(
+            Reason.FAILED, "value", f"{type(error).__name__} {self._poison_attempts} times", remedy
+        )
+        await self._deliver(Processed(), [(delivery, refused)])
+        self._finish([delivery])
+        return []
+
+
+def _pairs(headers: Any) -> Sequence[tuple[str, bytes]]:
+    """Faust gives headers as a mapping, a list of pairs, or None."""
+    return tuple(headers.items() if hasattr(headers, "items") else headers or ())

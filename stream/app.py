@@ -1,0 +1,152 @@
+"""The Faust app of a run, and running it: start, until told to stop, stop."""
+
+import asyncio
+import datetime as dt
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import faust
+import structlog
+
+from models.reader import Reader
+from stream import topics
+from stream.agent import Agent
+from stream.kafka import faust_credentials
+from stream.processor import Bound, Processor
+from stream.sender import Sender
+from stream.settings import Settings, propositions_for
+from stream.store.port import Store
+from tracker.clock import Clock
+from tracker.conversation import Rules
+from tracker.keys import LIVE
+
+log = structlog.get_logger(__name__)
+
+WITHIN_SECONDS = 0.01
+STREAM_BUFFER = 256  # events prefetched; they are read again after a crash
+POLL_RECORDS = 500
+FETCH_BYTES = 2 * 1024 * 1024  # above any topic's max.message.bytes, else a record is skipped silently
+START_TIMEOUT_SECONDS = 120.0
+STOP_TIMEOUT_SECONDS = 10.0
+
+
+class AppFailed(Exception):
+    """The app crashed or did not start; the process should end and be started again."""
+
+
+def rules(settings: Settings) -> Rules:
+    """The rules that settings make."""
+    skew, reach = dt.timedelta(seconds=settings.clock_skew_seconds), dt.timedelta(days=settings.reach_days)
+    return Rules(settings.policy, Clock(skew, reach), settings.emit_persisted)
+
+
+def processor(settings: Settings, store: Store, reader: Reader) -> Processor:
+    """The processor that settings make."""
+    return Processor(
+        store,
+        reader,
+        rules(settings),
+        rooms=lambda tenant, conversation: propositions_for(settings, tenant, conversation),
+        live=settings.run == LIVE,
+        bound=Bound(waves=settings.batch_waves, seconds=settings.batch_seconds),
+    )
+
+
+def build(settings: Settings, agent: Agent, datadir: Path) -> faust.App:
+    """The Faust app that feeds the agent from the run's turns topic. Call it inside the running loop."""
+    app = faust.App(
+        f"{settings.topic_prefix}-{settings.run}",
+        broker=[f"kafka://{server}" for server in settings.bootstrap_servers],
+        broker_credentials=faust_credentials(settings),
+        store="memory://",
+        cache="memory://",
+        datadir=str(datadir),
+        web_enabled=False,
+        topic_allow_declare=False,  # stream.topics makes them, with their configuration
+        topic_disable_leader=True,
+        topic_partitions=settings.partitions,
+        table_standby_replicas=0,
+        stream_wait_empty=False,  # unacked records are read again; waiting for them would hang a stop
+        stream_buffer_maxsize=STREAM_BUFFER,
+        broker_max_poll_records=POLL_RECORDS,
+        broker_session_timeout=settings.rebalance_seconds,
+        broker_heartbeat_interval=min(3.0, settings.rebalance_seconds / 3),
+        broker_rebalance_timeout=settings.rebalance_seconds,
+        consumer_max_fetch_size=FETCH_BYTES,
+        producer_request_timeout=30.0,
+        loop=asyncio.get_running_loop(),
+    )
+    turns = app.topic(
+        topics.topic(settings, "turns"), key_type=bytes, value_type=bytes,
+        key_serializer="raw", value_serializer="raw",
+    )  # fmt: skip
+
+    async def fold(stream: Any) -> None:
+        await agent.run(stream.noack_take(settings.batch_records, within=WITHIN_SECONDS))
+
+    app.agent(turns, name="volteface.fold", concurrency=1)(fold)
+
+    async def forget(sender: Any, revoked: Any, **_: Any) -> None:
+        agent.forget({(partition.topic, partition.partition) for partition in revoked})
+
+    app.on_partitions_revoked.connect(forget, weak=False)
+    return app
+
+
+async def run(
+    settings: Settings,
+    store: Store,
+    reader: Reader,
+    *,
+    stop: asyncio.Event,
+    datadir: Path,
+    ready: Callable[[], None] = lambda: None,
+) -> None:
+    """Make the topics, run the agent until `stop`, then stop it. Raises AppFailed, TopicsUnavailable."""
+    await topics.ensure(settings)
+    sender = Sender(settings)
+    agent = Agent(
+        processor(settings, store, reader),
+        store,
+        sender,
+        live=settings.run == LIVE,
+        poison_attempts=settings.poison_attempts,
+    )
+    app = build(settings, agent, datadir)
+    try:
+        async with asyncio.timeout(START_TIMEOUT_SECONDS):
+            await app.start()
+        log.info("agent.started", run=settings.run, partitions=settings.partitions)
+        ready()
+        await _until(stop, app)
+    except TimeoutError:
+        raise AppFailed(f"the app did not start in {START_TIMEOUT_SECONDS:.0f} s") from None
+    finally:
+        await _stop(app, sender, store, reader)
+        log.info("agent.stopped", run=settings.run, finished=agent.finished)
+
+
+async def _until(stop: asyncio.Event, app: Any) -> None:
+    """Wait for the word to stop; raise where the app stops by itself."""
+    told = asyncio.ensure_future(stop.wait())
+    ended = asyncio.ensure_future(app.wait_until_stopped())
+    try:
+        await asyncio.wait({told, ended}, return_when=asyncio.FIRST_COMPLETED)
+        if not told.done():
+            raise AppFailed(f"the app ended by itself: {app.crash_reason!r}")
+    finally:
+        for task in (told, ended):
+            task.cancel()
+            with suppress(asyncio.CancelledError):
+                await task
+
+
+async def _stop(app: Any, sender: Sender, store: Store, reader: Reader) -> None:
+    for part in (app.stop, sender.close, store.close, reader.close):
+        try:
+            async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
+                await part()
+        except Exception as error:  # each part is stopped, whatever becomes of the others
+            log.warning("stop.failed", part=type(getattr(part, "__self__", part)).__name__, error=repr(error))

@@ -1,0 +1,75 @@
+"""Dead letters: a refused record as it came, with headers that say where it stood and how to mend it.
+
+Headers follow Kafka Connect's names; what the record itself brought under a name is never overwritten.
+"""
+
+from collections.abc import Sequence
+
+from stream.store.port import Message
+from tracker.records import Refused
+
+TOPIC = "dead-letters"
+MAX_HEADER_BYTES = 1024
+MAX_ORIGINAL_HEADERS_BYTES = 16 * 1024
+MAX_VALUE_BYTES = 512 * 1024
+MAX_KEY_BYTES = 4 * 1024
+
+Headers = Sequence[tuple[str, bytes]]
+
+
+def dead_letter(
+    key: bytes | None, value: bytes | None, headers: Headers, source: str, refused: Refused
+) -> tuple[Message, Headers]:
+    """The message and headers of a refused record. `source` is `<topic>/<partition>/<offset>`."""
+    kept = _kept(headers)
+    names = {name for name, _ in kept}
+    added = [
+        (name, _cut(text))
+        for name, text in _described(key, value, source, refused).items()
+        if name not in names
+    ]
+    message = Message(
+        TOPIC,
+        key if key is None else key[:MAX_KEY_BYTES],
+        value if value is None else value[:MAX_VALUE_BYTES],
+    )
+    return message, [*kept, *added]
+
+
+def _described(key: bytes | None, value: bytes | None, source: str, refused: Refused) -> dict[str, str]:
+    topic, partition, offset = source.rsplit("/", 2)
+    described = {
+        "__connect.errors.topic": topic,
+        "__connect.errors.partition": partition,
+        "__connect.errors.offset": offset,
+        "__connect.errors.connector.name": "volteface",
+        "__connect.errors.stage": "VALUE_CONVERTER",
+        "__connect.errors.class.name": "tracker.parsing",
+        "__connect.errors.exception.class.name": "tracker.records.Refused",
+        "__connect.errors.exception.message": str(refused),
+        "volteface.reason": refused.reason.value,
+        "volteface.field": refused.field,
+        "volteface.got": refused.got,
+        "volteface.remedy": refused.remedy,
+    }
+    if len(value or b"") > MAX_VALUE_BYTES:
+        described["volteface.cut.value"] = str(len(value or b""))
+    if len(key or b"") > MAX_KEY_BYTES:
+        described["volteface.cut.key"] = str(len(key or b""))
+    return described
+
+
+def _kept(headers: Headers) -> list[tuple[str, bytes]]:
+    """The record's own headers, as far as they fit."""
+    kept, size = [], 0
+    for name, value in headers:
+        size += len(name.encode()) + len(value or b"")
+        if size > MAX_ORIGINAL_HEADERS_BYTES:
+            break
+        kept.append((name, value or b""))
+    return kept
+
+
+def _cut(text: str) -> bytes:
+    """At most MAX_HEADER_BYTES of UTF-8, cut between characters."""
+    return text.encode(errors="replace")[:MAX_HEADER_BYTES].decode(errors="ignore").encode()

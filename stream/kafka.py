@@ -1,0 +1,50 @@
+"""How Kafka is reached: one set of client settings for aiokafka and for Faust."""
+
+import ssl
+from typing import Any
+
+import faust
+
+from stream.settings import Settings
+
+REQUEST_TIMEOUT_SECONDS = 30.0
+
+
+def client_options(settings: Settings) -> dict[str, Any]:
+    """Keyword arguments of every aiokafka client."""
+    options: dict[str, Any] = {
+        "bootstrap_servers": settings.bootstrap_servers,
+        "security_protocol": settings.broker_security.upper(),
+        "request_timeout_ms": int(REQUEST_TIMEOUT_SECONDS * 1000),
+    }
+    if "ssl" in settings.broker_security:
+        options["ssl_context"] = ssl_context(settings)
+    if "sasl" in settings.broker_security:
+        options["sasl_mechanism"] = settings.broker_sasl_mechanism
+        options["sasl_plain_username"] = settings.broker_username
+        options["sasl_plain_password"] = settings.broker_password
+    return options
+
+
+def ssl_context(settings: Settings) -> ssl.SSLContext:
+    """The TLS context of the brokers: their authorities, and the client's certificate where one is set."""
+    context = ssl.create_default_context(
+        cafile=str(settings.broker_cafile) if settings.broker_cafile else None
+    )
+    if settings.broker_certfile:
+        keyfile = str(settings.broker_keyfile) if settings.broker_keyfile else None
+        context.load_cert_chain(str(settings.broker_certfile), keyfile)
+    return context
+
+
+def faust_credentials(settings: Settings) -> Any:
+    """The same for Faust; None where the connection is plain."""
+    context = ssl_context(settings) if "ssl" in settings.broker_security else None
+    if "sasl" in settings.broker_security:
+        return faust.SASLCredentials(
+            username=settings.broker_username,
+            password=settings.broker_password,
+            mechanism=settings.broker_sasl_mechanism,
+            ssl_context=context,
+        )
+    return faust.SSLCredentials(context) if context else None

@@ -1,0 +1,40 @@
+"""Which offsets of each partition are finished: acks leave in offset order, finished heads only."""
+
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+Partition = tuple[str, int]
+
+
+class Offsets(Generic[T]):
+    """Offsets in flight by partition; `ack` is called for the finished head of each, in order."""
+
+    def __init__(self, ack: Callable[[T], object]) -> None:
+        self._ack = ack
+        self._open: dict[Partition, OrderedDict[int, tuple[T, bool]]] = {}
+
+    def begin(self, partition: Partition, offset: int, held: T) -> None:
+        """An offset has arrived; it holds up the acks of those behind it."""
+        self._open.setdefault(partition, OrderedDict())[offset] = (held, False)
+
+    def finish(self, partition: Partition, offset: int) -> None:
+        """An offset is done; ack it and those behind it, as far as all before are done."""
+        pending = self._open.get(partition)
+        if pending is None or offset not in pending:
+            return  # its partition went to another agent meanwhile
+        pending[offset] = (pending[offset][0], True)
+        while pending and next(iter(pending.values()))[1]:
+            _, (held, _) = pending.popitem(last=False)
+            self._ack(held)
+
+    def forget(self, partitions: set[Partition]) -> None:
+        """Partitions went to another agent: ack nothing of them any more."""
+        for partition in partitions:
+            self._open.pop(partition, None)
+
+    @property
+    def open(self) -> int:
+        """How many offsets are in flight."""
+        return sum(len(pending) for pending in self._open.values())

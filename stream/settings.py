@@ -1,0 +1,224 @@
+"""The settings every role reads: environment over a TOML file, one name for each.
+
+`Settings` is the table itself: its field `broker` is `VOLTEFACE_BROKER` in the environment and `broker`
+in the file, with type, default and help beside it. An empty variable counts as unset. Rooms stand in the
+file alone.
+"""
+
+import fnmatch
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+from stream.addresses import (
+    BROKER,
+    DATABASE,
+    REDIS,
+    WORKER,
+    brokers,
+    check_database,
+    check_redis,
+    check_worker,
+)
+from stream.options import SettingsError, Source, about, table
+from stream.sources import Found, find, read_toml
+from tracker.keys import LIVE
+from tracker.policy import Policy
+from tracker.records import MAX_PROPOSITION_BYTES
+
+MAX_TARGETS = 3
+
+_RUN, _RUN_IS = r"\A[a-z0-9-]{1,40}\Z", "1 to 40 of a-z, 0-9 and -"
+# What Kafka takes in a topic's name; no braces, which would be a hash tag to Redis.
+_PREFIX, _PREFIX_IS = (
+    r"\A[A-Za-z0-9][A-Za-z0-9._-]{0,99}\Z",
+    "a letter or digit, then up to 99 of those and . _ -",
+)
+_DEVICE, _DEVICE_IS = r"\A(auto|cpu|cuda(:\d{1,3})?)\Z", "auto, cpu, cuda or cuda:N"
+_POLICY_IS = "the path of a policy's TOML file"
+
+
+def _policy(path: Path) -> Policy:
+    return read_toml(path, Policy)
+
+
+def _cores() -> int:
+    """The cores that this process may use, which are fewer than the machine's in a container."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class Room(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Propositions of the conversations of a tenant that match a glob (`*` also matches "/")."""
+
+    conversations: Annotated[str, msgspec.Meta(min_length=1)]
+    propositions: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MAX_TARGETS)]
+    tenant: Annotated[str, msgspec.Meta(min_length=1)] = "default"
+
+    def __post_init__(self) -> None:
+        """Refuse what would be refused as a target record later (msgspec names the room)."""
+        sizes = [len(proposition.encode()) for proposition in self.propositions]
+        if min(sizes) == 0 or max(sizes) > MAX_PROPOSITION_BYTES:
+            raise ValueError(f"a proposition has 1 to {MAX_PROPOSITION_BYTES} bytes")
+        if len(set(self.propositions)) < len(self.propositions):
+            raise ValueError("a proposition stands there twice")
+
+    def matches(self, tenant: str, conversation: str) -> bool:
+        """Whether a conversation is one of this room's."""
+        return tenant == self.tenant and fnmatch.fnmatchcase(conversation, self.conversations)
+
+
+Security = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
+Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
+Engine = Literal["generative", "rule"]
+DType = Literal["auto", "float32", "bfloat16", "float16"]
+Level = Literal["debug", "info", "warning", "error"]
+Format = Literal["json", "console"]
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """All that may be set, with its default; made by `load`."""
+
+    config: Annotated[Path | None, about("TOML file of settings; only in the environment")] = None
+    run: Annotated[str, about("live, or the name of a replay or shadow", _RUN_IS, pattern=_RUN)] = LIVE
+    policy: Annotated[Policy, about("File of thresholds and exemptions", _POLICY_IS, reads=_policy)] = (
+        Policy()
+    )
+
+    broker: Annotated[str, about("Kafka brokers", BROKER, check=brokers)] = "kafka://localhost:9092"
+    broker_security: Annotated[Security, about("Security protocol of the brokers")] = "plaintext"
+    broker_sasl_mechanism: Annotated[Mechanism, about("SASL mechanism of the brokers")] = "PLAIN"
+    broker_username: Annotated[str | None, about("SASL user name")] = None
+    broker_password: Annotated[str | None, about("SASL password", secret=True)] = None
+    broker_cafile: Annotated[Path | None, about("PEM file of the authorities that sign the brokers")] = None
+    broker_certfile: Annotated[Path | None, about("PEM file of the client's certificate")] = None
+    broker_keyfile: Annotated[Path | None, about("PEM file of the client's key")] = None
+    broker_idempotence: Annotated[bool, about("Idempotent producer; off for brokers that lack it")] = True
+    topic_prefix: Annotated[str, about("Begins topics and Redis keys", _PREFIX_IS, pattern=_PREFIX)] = (
+        "volteface"
+    )
+    partitions: Annotated[int, about("Partitions of new topics", ge=1, le=10_000)] = 8
+    replication: Annotated[int, about("Replicas of new topics", ge=1, le=100)] = 1
+    reach_days: Annotated[int, about("Days that turns and the ledger are kept", ge=1, le=3650)] = 7
+
+    redis: Annotated[str, about("State store", REDIS, check=check_redis)] = "redis://localhost:6379/0"
+    redis_cafile: Annotated[Path | None, about("PEM file of the authorities that sign Redis")] = None
+    database: Annotated[str | None, about("Accounts and views", DATABASE, check=check_database)] = None
+    worker: Annotated[str | None, about("Reader worker; unset: in process", WORKER, check=check_worker)] = (
+        None
+    )
+    api_key: Annotated[str | None, about("Key that gateway and worker ask for", secret=True)] = None
+
+    reader: Annotated[Engine, about("Engine that reads turns")] = "generative"
+    model: Annotated[Path | None, about("Folder of the language model; unset: the wheel's")] = None
+    adapter: Annotated[Path | None, about("Folder of a trained adapter; unset: the shipped one")] = None
+    cache: Annotated[Path, about("Folder of converted weights")] = Path("~/.cache/volteface").expanduser()
+    device: Annotated[str, about("Where the model runs", _DEVICE_IS, pattern=_DEVICE)] = "auto"
+    dtype: Annotated[DType, about("Number format of the weights")] = "auto"
+    threads: Annotated[int, about("CPU threads of the model; default: cores", ge=1, le=1024)] = msgspec.field(
+        default_factory=_cores
+    )
+
+    rebalance_seconds: Annotated[
+        float, about("Session and rebalance timeout of the agents' group", ge=1, le=600)
+    ] = 60.0
+    batch_records: Annotated[int, about("Records of a micro-batch, at most", ge=1, le=10_000)] = 500
+    batch_waves: Annotated[int, about("A conversation's turns in a micro-batch, at most", ge=1, le=1000)] = 32
+    batch_seconds: Annotated[float, about("Seconds of a micro-batch's work, at most", gt=0, le=600)] = 10.0
+    poison_attempts: Annotated[int, about("Failures that make a record a dead letter", ge=1, le=100)] = 5
+    clock_skew_seconds: Annotated[float, about("How far ahead sent_at may be", ge=0, le=86_400)] = 60.0
+    emit_persisted: Annotated[bool, about("Emit an event where nothing moved, too")] = False
+
+    log_level: Annotated[Level, about("Least level that is logged")] = "info"
+    log_format: Annotated[Format, about("Logs for machines or for people")] = "json"
+
+    rooms: tuple[Room, ...] = ()
+
+    def __repr__(self) -> str:
+        """Without values, since a traceback or a log line may print settings: `survey` shows them masked."""
+        return f"Settings(run={self.run!r})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        """The same for rich, which would ask msgspec's own method."""
+        return [("run", self.run)]
+
+    @property
+    def bootstrap_servers(self) -> list[str]:
+        """The brokers as Kafka clients take them."""
+        return list(brokers(self.broker))
+
+
+def propositions_for(settings: Settings, tenant: str, conversation: str) -> tuple[str, ...]:
+    """The propositions of the first room that matches; () where none does. At most 3, checked at load."""
+    rooms = (room for room in settings.rooms if room.matches(tenant, conversation))
+    return next((room.propositions for room in rooms), ())
+
+
+SETTINGS = table(Settings)
+
+
+class Row(msgspec.Struct, frozen=True):
+    """A setting as `volteface doctor` lists it; secrets and passwords are masked."""
+
+    env: str
+    key: str
+    value: str
+    source: Source
+    help: str
+    problem: SettingsError | None
+
+
+def load(environment: Mapping[str, str] | None = None) -> Settings:
+    """The settings of an environment (default: the process's). Raises SettingsError for the first wrong."""
+    found = _found(environment)
+    if found.problems:
+        raise next(iter(found.problems.values()))
+    return Settings(**found.values)
+
+
+def survey(environment: Mapping[str, str] | None = None) -> tuple[Row, ...]:
+    """Every setting with its value, source and problem, the rooms last."""
+    found = _found(environment)
+    rows = (
+        Row(
+            option.env,
+            option.key,
+            found.shown(option),
+            found.sources[option.key],
+            option.help,
+            found.problems.get(option.key),
+        )
+        for option in SETTINGS
+    )
+    return (*rows, _rooms_row(found))
+
+
+def _rooms_row(found: Found) -> Row:
+    rooms = found.values.get("rooms", ())
+    source = Source.FILE if "rooms" in found.values else Source.DEFAULT
+    help_ = "Propositions of conversations by glob; only in the file"
+    return Row("", "rooms", f"{len(rooms)} rooms", source, help_, found.problems.get("rooms"))
+
+
+def _found(environment: Mapping[str, str] | None) -> Found:
+    found = find(SETTINGS, os.environ if environment is None else environment, {"rooms": tuple[Room, ...]})
+    if not found.problems:
+        _check_together(found)
+    return found
+
+
+def _check_together(found: Found) -> None:
+    """What no single setting shows: credentials that are missing where they are needed."""
+    if str(found.values["broker_security"]).startswith("sasl"):
+        _need(found, ("broker_username", "broker_password"), "or choose a broker security without SASL")
+    if found.values["broker_certfile"] or found.values["broker_keyfile"]:
+        _need(found, ("broker_certfile", "broker_keyfile"), "a client certificate needs both its files")
+
+
+def _need(found: Found, names: tuple[str, ...], why: str) -> None:
+    for option in SETTINGS:
+        if option.key in names and found.values[option.key] is None:
+            error = SettingsError(option.env, Source.DEFAULT, "unset", f"set it, {why}")
+            found.problems[option.key] = error

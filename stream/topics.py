@@ -1,0 +1,91 @@
+"""The topics of a run: their names, how long they keep, and making them."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Literal
+
+import structlog
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError
+
+from stream.kafka import client_options
+from stream.settings import Settings
+from tracker import keys
+
+log = structlog.get_logger(__name__)
+
+Name = Literal["turns", "journal", "states", "stances", "flips", "alerts", "dead-letters"]
+
+DAY_MS = 24 * 60 * 60 * 1000
+CREATE_TIMEOUT_SECONDS = 30.0
+_TOPIC_ALREADY_EXISTS = TopicAlreadyExistsError.errno
+
+
+class TopicsUnavailable(Exception):
+    """The run's topics could be neither found nor made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """One of a run's topics, and its configuration."""
+
+    name: Name
+    config: dict[str, str]
+
+
+def described(settings: Settings) -> tuple[Topic, ...]:
+    """The topics of DESIGN.md's table."""
+    return (
+        # Append time, so that a sender's clock decides neither lateness nor retention.
+        Topic("turns", _days(settings.reach_days) | {"message.timestamp.type": "LogAppendTime"}),
+        Topic("journal", _days(90)),
+        Topic("states", {"cleanup.policy": "compact"}),
+        Topic("stances", _days(30)),
+        Topic("flips", _days(30)),
+        Topic("alerts", _days(30)),
+        Topic("dead-letters", _days(30)),
+    )
+
+
+def topic(settings: Settings, name: str) -> str:
+    """The full name of one of the run's topics."""
+    return keys.topic(settings.topic_prefix, settings.run, name)
+
+
+async def ensure(settings: Settings) -> None:
+    """Make the run's topics where they are missing. Raises TopicsUnavailable."""
+    wanted = [
+        NewTopic(
+            topic(settings, described_topic.name),
+            settings.partitions,
+            settings.replication,
+            topic_configs=described_topic.config,
+        )
+        for described_topic in described(settings)
+    ]
+    client = AIOKafkaAdminClient(**client_options(settings))
+    try:
+        async with asyncio.timeout(CREATE_TIMEOUT_SECONDS):
+            await client.start()
+            existing = set(await client.list_topics())
+            await _create(client, [new for new in wanted if new.name not in existing])
+    except (KafkaError, TimeoutError, OSError) as error:
+        raise TopicsUnavailable(
+            f"topics of run {settings.run}: {error!r}; is the broker reachable?"
+        ) from error
+    finally:
+        await client.close()
+
+
+async def _create(client: AIOKafkaAdminClient, missing: list[NewTopic]) -> None:
+    if not missing:
+        return
+    response = await client.create_topics(missing)
+    for name, code, *rest in response.topic_errors:
+        if code not in (0, _TOPIC_ALREADY_EXISTS):
+            raise TopicsUnavailable(f"topic {name} was refused by the broker: code {code} {rest}")
+    log.info("topics.made", count=len(missing))
+
+
+def _days(days: int) -> dict[str, str]:
+    return {"cleanup.policy": "delete", "retention.ms": str(days * DAY_MS)}
