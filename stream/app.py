@@ -11,7 +11,7 @@ import faust
 import structlog
 
 from models.reader import Reader
-from stream import topics
+from stream import lag, topics
 from stream.agent import Agent
 from stream.kafka import faust_credentials
 from stream.processor import Bound, Processor
@@ -57,7 +57,7 @@ def processor(settings: Settings, store: Store, reader: Reader) -> Processor:
 def build(settings: Settings, agent: Agent, datadir: Path) -> faust.App:
     """The Faust app that feeds the agent from the run's turns topic. Call it inside the running loop."""
     app = faust.App(
-        f"{settings.topic_prefix}-{settings.run}",
+        lag.group(settings),
         broker=[f"kafka://{server}" for server in settings.bootstrap_servers],
         broker_credentials=faust_credentials(settings),
         store="memory://",

@@ -61,7 +61,7 @@ class Chain:
         return self.items[self.done]
 
     def admit(self, rules: Rules) -> Admitted | None:
-        """What the next item needs. Items applied before and refused ones are done on the way; None at the end."""
+        """What the next item needs; items applied before and refused ones are done on the way."""
         while not self.finished:
             try:
                 if (admission := self._admit(rules)) is not None:

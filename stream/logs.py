@@ -4,10 +4,11 @@ What a person wrote, or who wrote it, is not logged: the guard drops such fields
 value is rendered by its repr, since a record's repr holds all of it.
 """
 
+import datetime as dt
 import json
 import logging
 import sys
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -21,11 +22,11 @@ PRIVATE = frozenset({"text", "holder", "display_name", "rationale", "proposition
 _HANDLER = "volteface"
 _ADOPTED = ("faust", "mode", "aiokafka", "aiohttp")  # these bring handlers of their own
 _ACCESS = "aiohttp.access"  # a line a request, with paths that name conversations
-_PLAIN = (str, int, float, bool, type(None))
+_PLAIN = (str, int, float, type(None), dt.date, Path, BaseException)
 
 
 def configure(settings: Settings) -> None:
-    """Route all logs through one handler on stderr, at the settings' level and format. May be called again."""
+    """Route all logs to one handler on stderr, at the settings' level and format; again at will."""
     level = logging.getLevelNamesMapping()[settings.log_level.upper()]
     structlog.configure(
         processors=[structlog.stdlib.filter_by_level, *_shared(), _handed_over],
@@ -45,7 +46,8 @@ def guarded(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
     """Drop private fields, at any depth, from all that is logged at info and above."""
     if event.get("level") == "debug":
         return event
-    return {key: _public(value) for key, value in event.items() if key not in PRIVATE}
+    traceback = {"exc_info": event["exc_info"]} if "exc_info" in event else {}
+    return {key: _public(value) for key, value in event.items() if key not in PRIVATE} | traceback
 
 
 _handed_over: Processor = structlog.stdlib.ProcessorFormatter.wrap_for_formatter
@@ -87,27 +89,19 @@ def _adopt(level: int) -> None:
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
-    logging.getLogger(_ACCESS).setLevel(max(level, logging.WARNING) if level > logging.DEBUG else level)
+    logging.getLogger(_ACCESS).setLevel(logging.WARNING if level == logging.INFO else level)
 
 
 def _public(value: Any) -> Any:
-    """The value without private fields; objects other than exceptions shrink to their type's name."""
+    """The value without private fields; an object of which nothing is known shrinks to its type's name."""
     if isinstance(value, dict):
         return {key: _public(item) for key, item in value.items() if key not in PRIVATE}
     if isinstance(value, list | tuple | set | frozenset):
         return [_public(item) for item in value]
-    return value if isinstance(value, (*_PLAIN, BaseException)) or _is_exc_info(value) else _type_name(value)
+    return value if isinstance(value, _PLAIN) else f"<{type(value).__name__}>"
 
 
-def _is_exc_info(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, BaseException)
-
-
-def _type_name(value: Any) -> str:
-    return f"<{type(value).__name__}>"
-
-
-def _dumps(event: EventDict, default: Callable[[Any], Any] = str, **_: Any) -> str:
+def _dumps(event: EventDict, **_: Any) -> str:
     try:
         return orjson.dumps(event, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
     except orjson.JSONEncodeError:  # half surrogates and very large numbers, which JSON can escape or hold

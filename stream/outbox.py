@@ -10,7 +10,7 @@ from tracker.events import EventType
 from tracker.ledger import HeaderRow, StateRow
 from tracker.settlement import Outcome
 
-JOURNAL, STATES, STANCES, FLIPS = "journal", "states", "stances", "flips"
+TURNS, JOURNAL, STATES, STANCES, FLIPS = "turns", "journal", "states", "stances", "flips"
 
 
 def messages(outcomes: Sequence[Outcome]) -> dict[int, tuple[Message, ...]]:

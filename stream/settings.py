@@ -28,8 +28,7 @@ from stream.sources import Found, find, read_toml
 from tracker.keys import LIVE
 from tracker.policy import Policy
 from tracker.records import MAX_PROPOSITION_BYTES
-
-MAX_TARGETS = 3
+from tracker.targets import MAX_ACTIVE
 
 _RUN, _RUN_IS = r"\A[a-z0-9-]{1,40}\Z", "1 to 40 of a-z, 0-9 and -"
 # What Kafka takes in a topic's name; no braces, which would be a hash tag to Redis.
@@ -54,7 +53,7 @@ class Room(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Propositions of the conversations of a tenant that match a glob (`*` also matches "/")."""
 
     conversations: Annotated[str, msgspec.Meta(min_length=1)]
-    propositions: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MAX_TARGETS)]
+    propositions: Annotated[tuple[str, ...], msgspec.Meta(min_length=1, max_length=MAX_ACTIVE)]
     tenant: Annotated[str, msgspec.Meta(min_length=1)] = "default"
 
     def __post_init__(self) -> None:

@@ -39,8 +39,8 @@ appender.console.layout.type=PatternLayout
 appender.console.layout.pattern=%d %p %c: %m%n
 """
 # One node holds every internal topic, few partitions start fast, and a test sees a dead member, a compaction
-# One node holds every internal topic, few partitions start fast, and a test sees a dead member, a compaction
 # or the node back after a kill within seconds. What decides a record's fate (time, size) stays default.
+_FOR_ONE_NODE = """\
 auto.create.topics.enable=false
 broker.heartbeat.interval.ms=500
 broker.session.timeout.ms=4000

@@ -32,7 +32,6 @@ class Reply:
 class _Link:
     loop: asyncio.AbstractEventLoop
     session: aiohttp.ClientSession
-    closed: bool = False
 
 
 class Channel:
@@ -46,6 +45,7 @@ class Channel:
         self._connect_timeout = connect_timeout
         self._answer_bytes = answer_bytes
         self._link: _Link | None = None
+        self._closed_in: asyncio.AbstractEventLoop | None = None
 
     async def post(self, path: str, body: bytes, *, within: float) -> Reply:
         """The worker's answer. Raises Faulty, or ReaderUnavailable where the channel was closed."""
@@ -70,12 +70,14 @@ class Channel:
 
     async def close(self) -> None:
         """Close the connections; calls under way end as Faulty, later ones in this loop are refused."""
+        self._closed_in = asyncio.get_running_loop()
         if self._link is not None:
-            self._link.closed = True
             await self._link.session.close()
 
     async def _session(self) -> aiohttp.ClientSession:
         loop = asyncio.get_running_loop()
+        if self._closed_in is loop:
+            raise ReaderUnavailable("the reader is closed")
         if self._link is not None and self._link.loop is not loop:
             if not self._link.loop.is_closed():
                 raise RuntimeError("a reader serves one event loop at a time: close it in the other first")
@@ -84,8 +86,6 @@ class Channel:
         if self._link is None:
             connector = aiohttp.TCPConnector(limit=self._connections)
             self._link = _Link(loop, aiohttp.ClientSession(connector=connector))
-        if self._link.closed:
-            raise ReaderUnavailable("the reader is closed")
         return self._link.session
 
     async def _read(self, response: aiohttp.ClientResponse) -> bytes:

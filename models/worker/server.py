@@ -140,9 +140,11 @@ async def serve(
                 await asyncio.wait({running, stopping})
 
 
-def run(factory: Callable[[], Engine], config: WorkerConfig) -> int:
-    """The worker as a process: its exit status, 0 where all that was queued was answered."""
-    return 0 if asyncio.run(serve(factory, config)) else 1
+def run(
+    factory: Callable[[], Engine], config: WorkerConfig, *, on_listening: Callable[[int], None] | None = None
+) -> int:
+    """The worker as a process: its exit status, 0 where all that was queued was answered. Raises as `serve`."""
+    return 0 if asyncio.run(serve(factory, config, on_listening=on_listening)) else 1
 
 
 @contextmanager

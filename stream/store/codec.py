@@ -1,11 +1,13 @@
 """How a conversation stands in Redis: bytes from values and values from bytes.
 
 Equal values give equal bytes, so that the final states of two runs can be compared byte for byte, and so
-that a repeated commit can be told from another one.
+that a commit which comes again is told from another one.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from typing import Protocol, TypeVar
 
 import msgspec
 
@@ -16,10 +18,22 @@ from tracker.ledger import HeaderRow, LedgerEntry
 from tracker.machine import StanceState
 from tracker.targets import HolderStates
 
-TRIM_LIMIT = 200  # ledger fields a commit drops at most, so that no commit takes long
-ARRIVAL_DIGITS = 20
+TRIM_LIMIT = 200  # ledger fields that one commit drops at most, so that none takes long
+_ARRIVAL_DIGITS = 20
 _EPOCH = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MILLISECOND = dt.timedelta(milliseconds=1)
+
+Argument = bytes | str | int
+_Value_co = TypeVar("_Value_co", covariant=True)
+
+
+class Misread(ValueError):
+    """What was read is not what was asked for: another conversation's, or nothing of ours."""
+
+
+class _Decoder(Protocol[_Value_co]):
+    def decode(self, raw: bytes, /) -> _Value_co: ...
+
 
 _json = msgspec.json.Encoder(order="deterministic")
 _packed = msgspec.msgpack.Encoder(order="deterministic")
@@ -29,32 +43,104 @@ _states = msgspec.json.Decoder(dict[str, StanceState])
 _messages = msgspec.msgpack.Decoder(tuple[Message, ...])
 
 
-class Misread(ValueError):
-    """What was read is not what was asked for: another conversation's, or nothing of ours."""
-
-
 def record_field(record: str) -> str:
-    """The ledger field of an applied record."""
+    """The ledger field of an applied record; its value is the entry."""
     return f"r/{record}"
 
 
 def turn_field(turn: str) -> str:
-    """The ledger field of a turn that a create was applied for."""
+    """The ledger field of a turn that a create was applied for; its value is the create's record id."""
     return f"t/{turn}"
 
 
-def fields(entry: LedgerEntry) -> tuple[str, ...]:
-    """The ledger fields that an applied record takes."""
-    if entry.op == "create" and entry.turn is not None:
-        return record_field(entry.id), turn_field(entry.turn)
-    return (record_field(entry.id),)
+def created_turn(entry: LedgerEntry) -> str | None:
+    """The turn that an applied record created."""
+    return entry.turn if entry.op == "create" else None
 
 
 def milliseconds(time: dt.datetime) -> int:
-    """Whole milliseconds since 1970, as the ledger is trimmed by."""
+    """Whole milliseconds since 1970, by which the ledger is trimmed."""
     return (time - _EPOCH) // _MILLISECOND
 
 
 def outbox_field(arrival: int) -> str:
-    """The outbox field of an arrival; the order of fields is the order of arrivals."""
-    return f"{arrival:0{ARRIVAL_DIGITS}d}"
+    """The outbox field of an arrival: in the order of bytes they stand in the order of arrival."""
+    return f"{arrival:0{_ARRIVAL_DIGITS}d}"
+
+
+def commit_arguments(commit: Commit, run: str) -> list[Argument]:
+    """What commit.lua takes: seven values, then five groups of pairs, each after its number of pairs."""
+    owner = commit.key
+    header = HeaderRow(tenant=owner.tenant, run=run, conversation=owner.name, header=commit.header)
+    trim = "" if commit.trim_before is None else milliseconds(commit.trim_before)
+    created = [(turn, entry) for entry in commit.entries if (turn := created_turn(entry)) is not None]
+    records = [(record_field(entry.id), entry) for entry in commit.entries]
+    turns = [(turn_field(turn), entry) for turn, entry in created]
+    return [
+        *(commit.expected, commit.header.version, _json.encode(header), _json.encode(commit.window)),
+        *(trim, TRIM_LIMIT),
+        *_group((holder, _json.encode(states)) for holder, states in commit.holders.items()),
+        *_group((field, _json.encode(entry)) for field, entry in records),
+        *_group((field, entry.id) for field, entry in turns),
+        *_group((milliseconds(entry.sent_at), field) for field, entry in records + turns),
+        *_group((outbox_field(arrival), _packed.encode(sent)) for arrival, sent in commit.outbox.items()),
+    ]
+
+
+def _group(pairs: Iterable[tuple[Argument, Argument]]) -> list[Argument]:
+    flat = list(chain.from_iterable(pairs))
+    return [len(flat) // 2, *flat]
+
+
+def header_of(reply: object, key: ConversationKey, run: str) -> Header:
+    """The header from its version and body; a fresh one where nothing is stored. Raises Misread."""
+    version, body = _list(reply)
+    if version is None and body is None:
+        return Header()
+    row = _decoded(_header, body)
+    if (row.tenant, row.run, row.conversation) != (key.tenant, run, key.name):
+        raise Misread(f"the header read for {key} belongs to another conversation")
+    if version != str(row.header.version).encode():
+        raise Misread(f"the header read for {key} is of another version than it says")
+    return row.header
+
+
+def window_of(reply: object) -> Window:
+    """The window; empty where nothing is stored. Raises Misread."""
+    return () if reply is None else _decoded(_window, reply)
+
+
+def holders_of(reply: object, holders: Sequence[str]) -> Mapping[str, HolderStates]:
+    """The states of those of `holders` that have any, from one value each. Raises Misread."""
+    found = zip(holders, _list(reply), strict=False)
+    return {holder: _decoded(_states, raw) for holder, raw in found if raw is not None}
+
+
+def present(reply: object, names: Sequence[str]) -> frozenset[str]:
+    """Those of `names` that have a value. Raises Misread."""
+    return frozenset(name for name, raw in zip(names, _list(reply), strict=False) if raw is not None)
+
+
+def outbox_of(reply: object) -> Outbox:
+    """The messages by arrival, in order, from fields and values in turn. Raises Misread."""
+    flat = _list(reply)
+    try:
+        stored = sorted((int(field or b""), raw) for field, raw in zip(flat[::2], flat[1::2], strict=True))
+    except ValueError:
+        raise Misread("an outbox whose fields are no arrivals") from None
+    return {arrival: _decoded(_messages, raw) for arrival, raw in stored}
+
+
+def _list(reply: object) -> list[bytes | None]:
+    if not isinstance(reply, list):
+        raise Misread(f"{type(reply).__name__} instead of a list")
+    return reply
+
+
+def _decoded(decoder: _Decoder[_Value_co], raw: object) -> _Value_co:
+    if not isinstance(raw, bytes):
+        raise Misread(f"{type(raw).__name__} instead of bytes")
+    try:
+        return decoder.decode(raw)
+    except msgspec.MsgspecError as error:
+        raise Misread(str(error)) from error

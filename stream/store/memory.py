@@ -1,9 +1,8 @@
 """The store in memory: it promises what the Redis store promises, and ends with its process."""
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from stream.store.codec import TRIM_LIMIT, fields, milliseconds, record_field, turn_field
+from stream.store.codec import TRIM_LIMIT, created_turn, milliseconds, record_field, turn_field
 from stream.store.port import Commit, ConversationKey, Loaded, Message, Need
 from tracker.context import Window
 from tracker.conversation import Conversation, Header
@@ -11,40 +10,47 @@ from tracker.ledger import LedgerEntry
 from tracker.targets import HolderStates
 
 
-@dataclass
 class _Kept:
     """All that is known of one conversation."""
 
-    header: Header = Header()
-    window: Window = ()
-    holders: dict[str, HolderStates] = field(default_factory=dict)
-    ledger: dict[str, LedgerEntry] = field(default_factory=dict)  # by record field and by turn field
-    outbox: dict[int, tuple[Message, ...]] = field(default_factory=dict)
+    def __init__(self) -> None:
+        self.header = Header()
+        self.window: Window = ()
+        self.holders: dict[str, HolderStates] = {}
+        self.ledger: dict[str, LedgerEntry] = {}  # by record field and by turn field
+        self.outbox: dict[int, tuple[Message, ...]] = {}
 
     def take(self, commit: Commit) -> bool:
         """Whether the commit is taken, now or before."""
-        seen = [self.ledger.get(record_field(entry.id)) for entry in commit.entries]
-        if commit.expected != self.header.version or any(seen):
-            return self._taken(commit, seen)
+        stored = [self.ledger.get(record_field(entry.id)) for entry in commit.entries]
+        if commit.expected != self.header.version or any(stored):
+            return self._taken(commit, stored)
         self._trim(commit)
         self.header = commit.header
         self.window = commit.window
-        self.holders |= {holder: dict(states) for holder, states in commit.holders.items()}
-        self.ledger |= {name: entry for entry in commit.entries for name in fields(entry)}
-        self.outbox |= {arrival: tuple(messages) for arrival, messages in commit.outbox.items()}
+        self.holders.update((holder, dict(states)) for holder, states in commit.holders.items())
+        self.ledger.update((field, entry) for entry in commit.entries for field in _fields(entry))
+        self.outbox.update((arrival, tuple(sent)) for arrival, sent in commit.outbox.items())
         return True
 
-    def _taken(self, commit: Commit, seen: Sequence[LedgerEntry | None]) -> bool:
-        same = commit.header == self.header and list(commit.entries) == seen
+    def _taken(self, commit: Commit, stored: Sequence[LedgerEntry | None]) -> bool:
+        same = commit.header == self.header and list(commit.entries) == stored
         return same and all(self.outbox.get(arrival, sent) == sent for arrival, sent in commit.outbox.items())
 
     def _trim(self, commit: Commit) -> None:
         if commit.trim_before is None:
             return
-        bound = milliseconds(commit.trim_before)
-        ages = ((milliseconds(entry.sent_at), name) for name, entry in self.ledger.items())
-        for _, name in sorted(age for age in ages if age[0] < bound)[:TRIM_LIMIT]:
-            del self.ledger[name]
+        before = milliseconds(commit.trim_before)
+        ages = ((milliseconds(entry.sent_at), field) for field, entry in self.ledger.items())
+        for _, field in sorted(age for age in ages if age[0] < before)[:TRIM_LIMIT]:
+            del self.ledger[field]
+
+
+def _fields(entry: LedgerEntry) -> Iterator[str]:
+    yield record_field(entry.id)
+    turn = created_turn(entry)
+    if turn is not None:
+        yield turn_field(turn)
 
 
 class MemoryStore:

@@ -70,7 +70,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class Store(Protocol):
-    """Where a run's conversations live. Every call raises StoreUnavailable where the store does not answer."""
+    """Where a run's conversations live. A call raises StoreUnavailable where the store does not answer."""
 
     async def load(self, needs: Sequence[Need]) -> list[Loaded]:
         """What the needs ask for, in order; one round trip."""

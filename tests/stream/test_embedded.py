@@ -342,7 +342,12 @@ async def test_each_broker_carries_records(broker: str, topic_prefix: str) -> No
         for number in range(5):
             await producer.send_and_wait(topic_prefix, b"%d" % number, key=b"key")
     consumer = AIOKafkaConsumer(
-        topic_prefix, bootstrap_servers=broker, group_id=topic_prefix, auto_offset_reset="earliest"
+        topic_prefix,
+        bootstrap_servers=broker,
+        group_id=topic_prefix,
+        auto_offset_reset="earliest",
+        session_timeout_ms=2000,  # Tansu lets a group's first member wait for half of it
+        heartbeat_interval_ms=500,
     )
     async with asyncio.timeout(60), consumer:
         records = [await consumer.getone() for _ in range(5)]

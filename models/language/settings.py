@@ -1,0 +1,32 @@
+"""What a reader is made from, and the error that says which of it is wrong."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+
+Count = Annotated[int, msgspec.Meta(ge=1)]
+MIN_BUDGET = 128
+
+
+class InvalidSetting(ValueError):
+    """A setting that cannot be met: its field, what is wrong, and the remedy."""
+
+    def __init__(self, field: str, got: str, remedy: str) -> None:
+        self.field, self.got, self.remedy = field, got, remedy
+        super().__init__(f"{field}: {got}; {remedy}")
+
+
+class ReaderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything has a default; engine `rule` needs none of the rest."""
+
+    engine: str = "generative"
+    path: Path | None = None  # a Hugging Face folder; None: the embedded SmolLM2
+    adapter: Path | None = None  # a peft folder
+    device: str = "auto"  # a GPU where there is one; else "cpu", "cuda:0", ...
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU, float32 on a CPU
+    threads: Count | None = None  # None: the cores there are, at most 4
+    budget_tokens: Annotated[int, msgspec.Meta(ge=MIN_BUDGET)] = 640  # what a prompt may show of a request
+    batch_tokens: Count = 4096  # what one forward pass may hold, padding included
+    prior: Literal["auto", "always", "never"] = "auto"  # label priors: auto corrects an untrained model only
+    hub: bool = False  # may the model hub be asked where nothing local has the weights

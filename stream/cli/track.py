@@ -1,0 +1,80 @@
+"""`volteface track`: a file in, events out; no service needed."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from stream import app, logs, roles, settings, tracking
+from stream.cli.refusals import Refusals, StrictFailure
+from stream.platforms import Line, declare, open_records
+from stream.store.memory import MemoryStore
+from tracker.records import Refused
+
+RUN = "track"
+
+
+def track(
+    file: Annotated[
+        Path, typer.Argument(help="Native or benchmark JSONL, ConvoKit utterances.jsonl; - reads stdin.")
+    ],
+    form: Annotated[
+        Literal["native", "benchmark", "convokit"] | None,
+        typer.Option("--from", help="The file's form; default: detected."),
+    ] = None,
+    proposition: Annotated[
+        list[str] | None,
+        typer.Option(help="What is debated; repeat for up to three. For files that declare none."),
+    ] = None,
+    every: Annotated[bool, typer.Option("--all", help="One event for every turn and target.")] = False,
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at the first line that is refused.")] = False,
+) -> None:
+    """Print a file's established and flipped stances, one CloudEvent a line."""
+    loaded = settings.load()
+    logs.configure(msgspec.structs.replace(loaded, log_level="warning"))
+    console = Console(stderr=True)
+    refusals = Refusals(str(file), strict, console)
+    try:
+        lines = declare(open_records(str(file) if str(file) == "-" else file, form), proposition or [])
+        asyncio.run(_track(loaded, lines, every, console, refusals))
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has read enough
+    except StrictFailure:
+        raise typer.Exit(1) from None
+    except (OSError, Refused, tracking.GaveUp) as error:
+        typer.echo(f"volteface track: {error}", err=True)
+        raise typer.Exit(1) from None
+    if refusals.count:
+        console.print(f"{refusals.count} lines refused")
+
+
+async def _track(
+    loaded: settings.Settings, lines: Iterator[Line], every: bool, console: Console, refusals: Refusals
+) -> None:
+    run = msgspec.structs.replace(loaded, run=RUN, emit_persisted=every)
+    store = MemoryStore(RUN)
+    with console.status("loading the reader"):
+        reader = await roles.reader(run)
+    try:
+        processor = app.processor(run, store, reader)
+        with _progress(console) as progress:
+            task = progress.add_task("lines", total=None)
+            async for taken, events in tracking.track(lines, processor, store, refusals):
+                progress.advance(task, taken)
+                for event in events:
+                    sys.stdout.buffer.write(event + b"\n")
+                sys.stdout.buffer.flush()
+    finally:
+        await reader.close()
+
+
+def _progress(console: Console) -> Progress:
+    columns = (SpinnerColumn(), TextColumn("{task.completed} {task.description}"), TimeElapsedColumn())
+    return Progress(*columns, console=console, transient=True)

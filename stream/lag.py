@@ -1,0 +1,56 @@
+"""How far a run's agents are behind its turns topic."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient
+
+from stream.kafka import client_options
+from stream.settings import Settings
+from stream.topics import topic
+
+
+class Lag:
+    """Asks the broker for ends and commits; made by `watching`."""
+
+    def __init__(self, settings: Settings, admin: AIOKafkaAdminClient, consumer: AIOKafkaConsumer) -> None:
+        self._admin, self._consumer = admin, consumer
+        self._topic, self._group = topic(settings, "turns"), group(settings)
+
+    async def records(self) -> int:
+        """Records that stand in the turns topic and are not committed as finished. Raises KafkaError."""
+        partitions = [
+            TopicPartition(self._topic, number)
+            for number in self._consumer.partitions_for_topic(self._topic) or ()
+        ]
+        ends = await self._consumer.end_offsets(partitions)
+        starts = await self._consumer.beginning_offsets(partitions)
+        committed = await self._admin.list_consumer_group_offsets(self._group)
+        return sum(
+            ends[partition] - max(_offset(committed.get(partition)), starts[partition])
+            for partition in partitions
+        )
+
+
+def group(settings: Settings) -> str:
+    """The consumer group of a run's agents; also their Faust app id."""
+    return f"{settings.topic_prefix}-{settings.run}"
+
+
+@asynccontextmanager
+async def watching(settings: Settings) -> AsyncIterator[Lag]:
+    """A Lag that may be asked while the block runs."""
+    admin = AIOKafkaAdminClient(**client_options(settings))
+    consumer = AIOKafkaConsumer(topic(settings, "turns"), **client_options(settings))
+    try:
+        await admin.start()
+        await consumer.start()
+        yield Lag(settings, admin, consumer)
+    finally:
+        await consumer.stop()
+        await admin.close()
+
+
+def _offset(committed: object) -> int:
+    return max(0, getattr(committed, "offset", 0))

@@ -1,0 +1,73 @@
+"""The roles a process can take, each made from settings: agent, worker, and the reader both may hold."""
+
+import asyncio
+import signal
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+
+from models.language.registry import ReaderSettings, build_engine
+from models.local import LocalReader
+from models.reader import Engine, Reader
+from models.worker import server
+from models.worker.client import WorkerReader
+from stream import app
+from stream.settings import Settings
+from stream.store.redis import RedisStore
+
+LOCAL_TIMEOUT_SECONDS = 300.0  # a batch of an untuned model on a slow CPU
+
+
+def engine_factory(settings: Settings) -> Callable[[], Engine]:
+    """What makes the engine that settings ask for, where it is to run."""
+    asked = ReaderSettings(
+        engine=settings.reader,
+        path=settings.model,
+        adapter=settings.adapter,
+        device=settings.device,
+        dtype=settings.dtype,
+        threads=settings.threads,
+    )
+    return partial(build_engine, asked)
+
+
+async def reader(settings: Settings) -> Reader:
+    """The worker's client where a worker is set, else the engine in this process."""
+    if settings.worker:
+        return WorkerReader(settings.worker)
+    return await LocalReader.load(engine_factory(settings), timeout=LOCAL_TIMEOUT_SECONDS)
+
+
+def store(settings: Settings) -> RedisStore:
+    """The run's store in Redis."""
+    return RedisStore(
+        settings.redis, settings.run, prefix=settings.topic_prefix, cafile=settings.redis_cafile
+    )
+
+
+async def agent(settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
+    """Run the agent until SIGTERM or SIGINT. Raises AppFailed, TopicsUnavailable."""
+    with stopping() as stop, tempfile.TemporaryDirectory(prefix="volteface-faust-") as datadir:
+        read = await reader(settings)
+        await app.run(settings, store(settings), read, stop=stop, datadir=Path(datadir), ready=ready)
+
+
+def worker(settings: Settings, host: str, port: int) -> int:
+    """Run the worker until SIGTERM; returns the exit status."""
+    return server.run(engine_factory(settings), server.WorkerConfig(host=host, port=port))
+
+
+@contextmanager
+def stopping() -> Iterator[asyncio.Event]:
+    """An event that SIGTERM and SIGINT set. Inside a running loop."""
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
+    signals = (signal.SIGTERM, signal.SIGINT)
+    for name in signals:
+        loop.add_signal_handler(name, stop.set)
+    try:
+        yield stop
+    finally:
+        for name in signals:
+            loop.remove_signal_handler(name)

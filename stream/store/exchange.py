@@ -1,0 +1,86 @@
+"""Commands to Redis and their replies: one write, one read, never long, never another caller's replies."""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as ConnectionLost
+from redis.exceptions import NoScriptError, RedisError, ResponseError
+from redis.exceptions import TimeoutError as ReplyLost
+
+from stream.store.codec import Argument, Misread
+from stream.store.connection import disconnect
+from stream.store.port import StoreUnavailable
+
+Command = Sequence[Argument]
+_Result = TypeVar("_Result")
+
+
+class Exchange:
+    """What one event loop says to Redis; at most `size` calls at a time, the others wait their turn."""
+
+    def __init__(self, client: Redis, timeout: float, size: int) -> None:
+        self._client = client
+        self._pool: Any = client.connection_pool
+        self._timeout = timeout
+        self._places = asyncio.Semaphore(size)
+
+    async def run(self, commands: Sequence[Command], read: Callable[[list[object]], _Result]) -> _Result:
+        """What `read` makes of the replies, of which only NoScriptError may be an error; one round trip.
+
+        Commands are run twice where a reply was lost. Raises StoreUnavailable within the timeout.
+        """
+        if not commands:
+            return read([])
+        try:
+            async with asyncio.timeout(self._timeout), self._places:
+                return await self._persistently(commands, read)
+        except (RedisError, OSError, Misread) as error:
+            reason = str(error) or f"no answer in {self._timeout:g} s"
+            raise StoreUnavailable(f"Redis: {type(error).__name__}: {reason}") from error
+
+    async def close(self) -> None:
+        """Close all connections."""
+        try:
+            async with asyncio.timeout(self._timeout):
+                await disconnect(self._client)
+        except (RedisError, OSError):
+            return  # a server that does not answer holds nothing of ours either
+
+    async def _persistently(
+        self, commands: Sequence[Command], read: Callable[[list[object]], _Result]
+    ) -> _Result:
+        try:
+            return await self._once(commands, read)
+        except (ConnectionLost, ReplyLost):
+            return await self._once(commands, read)
+
+    async def _once(self, commands: Sequence[Command], read: Callable[[list[object]], _Result]) -> _Result:
+        connection = await self._pool.get_connection()
+        try:
+            await connection.send_packed_command(connection.pack_commands(commands))
+            replies = [await _reply(connection) for _ in commands]
+            _raise_refusal(replies)
+            return read(replies)
+        except BaseException:
+            # After a cancellation replies are still to come, and they must never answer the next caller.
+            # After a refusal such as READONLY only a new connection may find the new primary.
+            await connection.disconnect(nowait=True)
+            raise
+        finally:
+            await self._pool.release(connection)
+
+
+async def _reply(connection: Any) -> object:
+    try:
+        reply: object = await connection.read_response()
+    except ResponseError as error:
+        return error
+    return reply
+
+
+def _raise_refusal(replies: Sequence[object]) -> None:
+    for reply in replies:
+        if isinstance(reply, ResponseError) and not isinstance(reply, NoScriptError):
+            raise reply

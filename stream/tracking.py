@@ -1,0 +1,76 @@
+"""Tracking a file in process: the processor on an in-memory store, without broker or Redis."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from itertools import islice
+
+from models.reader import ReaderUnavailable
+from stream.chain import Item
+from stream.outbox import STANCES
+from stream.platforms import Line
+from stream.processor import Processed, Processor
+from stream.store.port import Store
+from tracker.records import Record, Refused
+
+BATCH_LINES = 64
+PATIENCE = 6  # outages in a row before a file is given up
+
+Report = Callable[[int, Refused], None]  # line number and refusal
+
+
+class GaveUp(Exception):
+    """The reader stayed away for too long."""
+
+
+async def track(
+    lines: Iterable[Line], processor: Processor, store: Store, refused: Report
+) -> AsyncIterator[tuple[int, list[bytes]]]:
+    """How many lines each batch took, and its events, as JSON, in order within each conversation.
+
+    Raises GaveUp where the reader does not come back.
+    """
+    numbered = iter(lines)
+    while batch := list(islice(numbered, BATCH_LINES)):
+        records: list[tuple[int, Record]] = []
+        for line in batch:
+            if isinstance(line.result, Refused):
+                refused(line.number, line.result)
+            else:
+                records.append((line.number, line.result))
+        events = [event async for event in _events(records, processor, store, refused)]
+        yield len(batch), events
+
+
+async def _events(
+    records: list[tuple[int, Record]], processor: Processor, store: Store, refused: Report
+) -> AsyncIterator[bytes]:
+    items = [Item(index, record) for index, (_, record) in enumerate(records)]
+    outages = 0
+    while items:
+        result = await processor.process(items)
+        for refusal in result.refusals:
+            refused(records[refusal.index][0], refusal.refused)
+        for event in _sent(result):
+            yield event
+        await store.delivered({key: tuple(outbox) for key, outbox in result.outboxes.items()})
+        unfinished = set(result.unfinished)
+        items = [item for item in items if item.index in unfinished]
+        outages = await _pause(result.outage, outages)
+
+
+def _sent(result: Processed) -> Iterator[bytes]:
+    for outbox in result.outboxes.values():
+        for arrival in sorted(outbox):
+            for message in outbox[arrival]:
+                if message.topic == STANCES and message.value is not None:
+                    yield message.value
+
+
+async def _pause(outage: ReaderUnavailable | None, outages: int) -> int:
+    """Outages in a row, this one counted and waited out."""
+    if outage is None:
+        return 0
+    if outages + 1 == PATIENCE:
+        raise GaveUp(f"the reader did not answer {PATIENCE} times: {outage}") from outage
+    await asyncio.sleep(outage.retry_after)
+    return outages + 1
