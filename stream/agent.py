@@ -16,7 +16,7 @@ import structlog
 from models.reader import ReaderUnavailable
 from stream.chain import Item
 from stream.dead_letters import dead_letter
-from stream.offsets import Offsets
+from stream.offsets import Offsets, Partition
 from stream.processor import CommitContended, Processed, Processor
 from stream.sender import Sender, SenderUnavailable
 from stream.store.port import Message, Store, StoreUnavailable
@@ -28,6 +28,7 @@ log = structlog.get_logger(__name__)
 LOG_APPEND_TIME = 1
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 10.0
+CARRIED_RECORDS = 1000  # with as many carried, no more are taken: an outage must not fill the memory
 
 Outage = (ReaderUnavailable, StoreUnavailable, SenderUnavailable, CommitContended)
 
@@ -38,6 +39,11 @@ class Delivery:
 
     event: Any  # faust.EventT; Faust ships no types we could check against
     received: dt.datetime
+
+    @property
+    def partition(self) -> Partition:
+        """The topic and the number of the partition that the record came from."""
+        return self.event.message.topic, self.event.message.partition
 
     @property
     def source(self) -> str:
@@ -85,7 +91,7 @@ class Agent:
             while True:
                 await asyncio.wait({upcoming}, timeout=0 if self._carried else None)
                 arrived: Sequence[Any] = ()
-                if upcoming.done():
+                if upcoming.done() and len(self._carried) < CARRIED_RECORDS:
                     arrived = upcoming.result()
                     upcoming = asyncio.ensure_future(anext(batches))
                 await self.take(arrived)
@@ -99,21 +105,21 @@ class Agent:
     async def take(self, events: Sequence[Any]) -> None:
         """One batch: what was carried, then these events."""
         now = dt.datetime.now(dt.UTC)
-        arrived = [Delivery(event, now) for event in events]
+        arrived = [Delivery(event, now) for event in events if not _stale(event)]
         for delivery in arrived:
-            message = delivery.event.message
-            self._offsets.begin((message.topic, message.partition), message.offset, delivery)
+            self._offsets.begin(delivery.partition, delivery.event.message.offset, delivery)
         batch, self._carried = [*self._carried, *arrived], []
-        self._carried = await self._attempt(batch)
+        left = await self._attempt(batch)
+        self._carried = [delivery for delivery in left if self._holds(delivery)]
 
     def forget(self, partitions: set[tuple[str, int]]) -> None:
         """Partitions went to another agent: drop what is carried of them."""
         self._offsets.forget(partitions)
-        self._carried = [
-            delivery
-            for delivery in self._carried
-            if (delivery.event.message.topic, delivery.event.message.partition) not in partitions
-        ]
+        self._carried = [delivery for delivery in self._carried if delivery.partition not in partitions]
+
+    def _holds(self, delivery: Delivery) -> bool:
+        """Whether a delivery is still ours: its partition may have gone while its batch was worked on."""
+        return self._offsets.holds(delivery.partition, delivery.event.message.offset, delivery)
 
     async def _attempt(self, batch: list[Delivery]) -> list[Delivery]:
         """Process and deliver a batch once; returns what is to be done again."""
@@ -159,8 +165,7 @@ class Agent:
 
     def _finish(self, deliveries: list[Delivery]) -> None:
         for delivery in deliveries:
-            message = delivery.event.message
-            self._offsets.finish((message.topic, message.partition), message.offset)
+            self._offsets.finish(delivery.partition, delivery.event.message.offset)
         self.finished += len(deliveries)
         if deliveries:
             self._pause = FIRST_PAUSE_SECONDS
@@ -196,9 +201,23 @@ class Agent:
         refused = Refused(
             Reason.FAILED, "value", f"{type(error).__name__} {self._poison_attempts} times", remedy
         )
-        await self._deliver(Processed(), [(delivery, refused)])
+        try:
+            await self._deliver(Processed(), [(delivery, refused)])
+        except Outage as outage:
+            await self._wait(outage)
+            return [delivery]
         self._finish([delivery])
         return []
+
+
+def _stale(event: Any) -> bool:
+    """Whether an event was fetched before a rebalance: it is read again, perhaps by another agent.
+
+    Faust skips such events, but those that had left its queue by then still arrive. To ack one would commit
+    past all that is read again.
+    """
+    app = event.app
+    return not app.flow_control.is_active() or event.message.generation_id != app.consumer_generation_id
 
 
 def _pairs(headers: Any) -> Sequence[tuple[str, bytes]]:

@@ -105,7 +105,6 @@ async def run(
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Make the topics, run the agent until `stop`, then stop it. Raises AppFailed, TopicsUnavailable."""
-    await topics.ensure(settings)
     sender = Sender(settings)
     agent = Agent(
         processor(settings, store, reader),
@@ -116,6 +115,7 @@ async def run(
     )
     app = build(settings, agent, datadir)
     try:
+        await topics.ensure(settings)
         async with asyncio.timeout(START_TIMEOUT_SECONDS):
             await app.start()
         log.info("agent.started", run=settings.run, partitions=settings.partitions)

@@ -11,6 +11,7 @@ from tracker.records import Refused
 TOPIC = "dead-letters"
 MAX_HEADER_BYTES = 1024
 MAX_ORIGINAL_HEADERS_BYTES = 16 * 1024
+HEADER_OVERHEAD_BYTES = 16  # above the lengths that the format writes, so that empty headers count, too
 MAX_VALUE_BYTES = 512 * 1024
 MAX_KEY_BYTES = 4 * 1024
 
@@ -63,7 +64,7 @@ def _kept(headers: Headers) -> list[tuple[str, bytes]]:
     """The record's own headers, as far as they fit."""
     kept, size = [], 0
     for name, value in headers:
-        size += len(name.encode()) + len(value or b"")
+        size += HEADER_OVERHEAD_BYTES + len(name.encode()) + len(value or b"")
         if size > MAX_ORIGINAL_HEADERS_BYTES:
             break
         kept.append((name, value or b""))

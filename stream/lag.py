@@ -26,7 +26,7 @@ class Lag:
         ]
         ends = await self._consumer.end_offsets(partitions)
         starts = await self._consumer.beginning_offsets(partitions)
-        committed = await self._admin.list_consumer_group_offsets(self._group)
+        committed = await self._admin.list_consumer_group_offsets(self._group, partitions=partitions)
         return sum(
             ends[partition] - max(_offset(committed.get(partition)), starts[partition])
             for partition in partitions

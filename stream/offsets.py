@@ -34,6 +34,10 @@ class Offsets(Generic[T]):
         for partition in partitions:
             self._open.pop(partition, None)
 
+    def holds(self, partition: Partition, offset: int, held: T) -> bool:
+        """Whether this very one is in flight."""
+        return self._open.get(partition, {}).get(offset, (None, False))[0] is held
+
     @property
     def open(self) -> int:
         """How many offsets are in flight."""

@@ -100,7 +100,7 @@ def taken(option: Option, raw: object, source: Source, folder: Path) -> object:
 def kind_of(value: object) -> str:
     """What a wrong value is, without saying it: it may be a secret in the wrong place."""
     if isinstance(value, str):
-        return f"string of {len(value)} characters" if value else "empty string"
+        return f"string of {len(value)} character{'' if len(value) == 1 else 's'}"
     names = {bool: "true or false", int: "integer", float: "number", list: "array", dict: "table"}
     return names.get(type(value), type(value).__name__)
 

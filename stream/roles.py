@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from models.language.registry import ReaderSettings, build_engine
 from models.local import LocalReader
@@ -52,6 +53,29 @@ async def agent(settings: Settings, ready: Callable[[], None] = lambda: None) ->
     with stopping() as stop, tempfile.TemporaryDirectory(prefix="volteface-faust-") as datadir:
         read = await reader(settings)
         await app.run(settings, store(settings), read, stop=stop, datadir=Path(datadir), ready=ready)
+
+
+async def everything(settings: Settings, worker_port: int) -> None:
+    """Run a worker and an agent that asks it, in this process, until SIGTERM or SIGINT.
+
+    Raises what ends either of them before.
+    """
+    config, ended = server.WorkerConfig(port=worker_port), asyncio.Event()
+    listening: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    with stopping() as stop, tempfile.TemporaryDirectory(prefix="volteface-faust-") as datadir:
+        serving = asyncio.ensure_future(
+            server.serve(engine_factory(settings), config, stop=ended, on_listening=listening.set_result)
+        )
+        serving.add_done_callback(lambda _: stop.set())
+        try:
+            either: list[asyncio.Future[Any]] = [serving, listening]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if listening.done():
+                read = WorkerReader(f"http://{config.host}:{listening.result()}")
+                await app.run(settings, store(settings), read, stop=stop, datadir=Path(datadir))
+        finally:
+            ended.set()  # the agent first: a worker that drains would only hold it up
+            await serving
 
 
 def worker(settings: Settings, host: str, port: int) -> int:

@@ -209,11 +209,20 @@ def _found(environment: Mapping[str, str] | None) -> Found:
 
 
 def _check_together(found: Found) -> None:
-    """What no single setting shows: credentials that are missing where they are needed."""
+    """What no single setting shows: missing credentials, and a batch that would outlast a rebalance."""
     if str(found.values["broker_security"]).startswith("sasl"):
         _need(found, ("broker_username", "broker_password"), "or choose a broker security without SASL")
     if found.values["broker_certfile"] or found.values["broker_keyfile"]:
         _need(found, ("broker_certfile", "broker_keyfile"), "a client certificate needs both its files")
+    _check_batch(found)
+
+
+def _check_batch(found: Found) -> None:
+    """While a batch works, its partitions cannot be given up: half of the timeout is left for the rest."""
+    if found.values["batch_seconds"] >= found.values["rebalance_seconds"] / 2:
+        got, remedy = "at least half of rebalance_seconds", "set less than half of it"
+        error = SettingsError("VOLTEFACE_BATCH_SECONDS", found.sources["batch_seconds"], got, remedy)
+        found.problems["batch_seconds"] = error
 
 
 def _need(found: Found, names: tuple[str, ...], why: str) -> None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -48,7 +49,12 @@ class Backbone:
     """A loaded model: what encodes text for it, and what it is called in an observation."""
 
     def __init__(
-        self, model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, name: str, revision: str, untrained: bool
+        self,
+        model: PreTrainedModel,
+        tokenizer: PreTrainedTokenizerBase,
+        name: str,
+        revision: str,
+        untrained: bool,
     ) -> None:
         self.model, self.tokenizer = model, tokenizer
         self.name, self.revision, self.untrained = name, revision, untrained
@@ -75,6 +81,10 @@ class Backbone:
         """Token ids of plain text: what looks like a special token in it is text like any other."""
         return self._ids(text, split_special_tokens=True)
 
+    def decode(self, ids: Sequence[int]) -> str:
+        """The text of token ids, without special tokens."""
+        return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
+
     def frame(self, instruction: str) -> tuple[list[int], list[int]]:
         """Token ids before and after a prompt's body: the chat template around it, with `instruction` first.
 
@@ -100,12 +110,10 @@ class Backbone:
 
 
 def load(found: Found, adapter: Path | None = None, placement: Placement | None = None) -> Backbone:
-    """The model in `found`, an adapter merged into it. Raises InvalidSetting for a folder that holds none."""
+    """The model in `found`, an adapter merged into it. Raises InvalidSetting."""
     placement = placement or Placement()
     placement.apply_threads()
     device, dtype = placement.resolved()
-    if not is_complete(found.folder):
-        raise InvalidSetting("path", f"{found.folder} holds no model", "name a Hugging Face folder")
     with quietly():
         tokenizer = AutoTokenizer.from_pretrained(found.folder)
         model = AutoModelForCausalLM.from_pretrained(found.folder, dtype=dtype, attn_implementation="sdpa")
@@ -113,6 +121,15 @@ def load(found: Found, adapter: Path | None = None, placement: Placement | None 
             model = _adapted(model, adapter)
     revision = found.revision if adapter is None else f"{found.revision}+{fingerprint(adapter)}"
     return Backbone(model.to(device).eval(), tokenizer, found.name, revision, untrained=adapter is None)
+
+
+def local(folder: Path) -> Found:
+    """A model folder that settings name. Raises InvalidSetting where it holds no model."""
+    if not is_complete(folder):
+        raise InvalidSetting(
+            "path", f"{folder} holds no model", "name a Hugging Face folder with safetensors"
+        )
+    return Found(folder, folder.name, fingerprint(folder))
 
 
 def fingerprint(folder: Path) -> str:
@@ -130,7 +147,9 @@ def fingerprint(folder: Path) -> str:
 def _adapted(model: PreTrainedModel, adapter: Path) -> PreTrainedModel:
     """The adapter merged: no cost a layer, and the prefix cache belongs to just this pair."""
     if not (adapter / "adapter_config.json").exists():
-        raise InvalidSetting("adapter", f"{adapter} has no adapter_config.json", "name a folder saved by peft")
+        raise InvalidSetting(
+            "adapter", f"{adapter} has no adapter_config.json", "name a folder saved by peft"
+        )
     from peft import PeftModel  # noqa: PLC0415  # takes seconds to import; most starts have no adapter
 
     return PeftModel.from_pretrained(model, adapter).merge_and_unload()

@@ -7,17 +7,19 @@ so a slot of its own could never be trained or calibrated.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import msgspec
 import torch
 from torch import Tensor
 
-from models.language.backbone import Backbone
+from models.language.backbone import Backbone, Placement, load, local
 from models.language.budget import fit
-from models.language.labels import EMOTION, EXPRESSED, SENTIMENT, TRIGGER, Slot, Tree
+from models.language.labels import EMOTION, EXPRESSED, SENTIMENT, Slot, Tree
 from models.language.marks import missing
 from models.language.prompts import INSTRUCTION, observe_body, quoted
 from models.language.scoring import Scorer, Scores, corrected
-from models.language.settings import InvalidSetting
+from models.language.settings import InvalidSetting, ReaderSettings
 from models.language.triggers import Attribution
+from models.language.weights import SMOLLM2, resolve
 from models.reader import ExplainRequest, ObserveRequest
 from tracker.context import WindowTurn
 from tracker.observations import Explanation, Mark, Model, Observation, Probabilities
@@ -42,7 +44,12 @@ class GenerativeEngine:
     """Reads turns with a causal language model; not safe between threads, as no engine is."""
 
     def __init__(
-        self, backbone: Backbone, limits: Limits | None = None, *, correct: bool | None = None, cached: bool = True
+        self,
+        backbone: Backbone,
+        limits: Limits | None = None,
+        *,
+        correct: bool | None = None,
+        cached: bool = True,
     ) -> None:
         """`correct`: take label priors out; None: only where no adapter was trained, which has learned its own."""
         self._limits = limits or Limits()
@@ -68,7 +75,12 @@ class GenerativeEngine:
     def explain(self, requests: Sequence[ExplainRequest]) -> list[Explanation]:
         """One explanation a request, in order."""
         with torch.inference_mode():
-            return self._attribution.explain(requests, [self._fitted(request.observed) for request in requests])
+            return self._attribution.explain(
+                [
+                    msgspec.structs.replace(request, observed=self._fitted(request.observed))
+                    for request in requests
+                ]
+            )
 
     def tokens(self, request: ObserveRequest) -> int:
         """About how many tokens a request costs: from its bytes, so that asking costs nothing."""
@@ -91,10 +103,10 @@ class GenerativeEngine:
     def _prior(self, state: Stance) -> Scores:
         """Measured once a state: a model that merely repeats the state it is shown is corrected too."""
         if state not in self._priors:
-            silent = [
-                ObserveRequest("", WindowTurn(".", "A", text), 0, "", "N/A", state) for text in SILENCE
-            ]
-            self._priors[state] = self._scorer.prior([observe_body(request) for request in silent], self._tree)
+            silent = [ObserveRequest("", WindowTurn(".", "A", text), 0, "", "N/A", state) for text in SILENCE]
+            self._priors[state] = self._scorer.prior(
+                [observe_body(request) for request in silent], self._tree
+            )
         return self._priors[state]
 
     def _observation(self, request: ObserveRequest, scores: Mapping[str, Tensor]) -> Observation:
@@ -122,8 +134,21 @@ class GenerativeEngine:
         return Model(self._backbone.name, self._backbone.revision, ENGINE, language)
 
 
+def from_settings(settings: ReaderSettings) -> GenerativeEngine:
+    """The engine on the weights that settings name, else on the embedded ones."""
+    if settings.path is None:
+        found = resolve(SMOLLM2, hub=settings.hub)
+    else:
+        found = local(settings.path)
+    backbone = load(found, settings.adapter, Placement(settings.device, settings.dtype, settings.threads))
+    correct = None if settings.prior == "auto" else settings.prior == "always"
+    return GenerativeEngine(backbone, Limits(settings.budget_tokens, settings.batch_tokens), correct=correct)
+
+
 def _by_label(slot: Slot, shares: Tensor) -> dict[str, float]:
-    return {str(label): round(share, DIGITS) for label, share in zip(slot.words, shares.tolist(), strict=True)}
+    return {
+        str(label): round(share, DIGITS) for label, share in zip(slot.words, shares.tolist(), strict=True)
+    }
 
 
 def _likeliest(shares: Mapping[str, float]) -> str:

@@ -13,6 +13,7 @@ import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from string import ascii_uppercase
 
 import torch
 from torch import Tensor
@@ -20,6 +21,7 @@ from torch import Tensor
 from tracker.stances import Emotion, Expressed, Sentiment, TriggerKind
 
 Encode = Callable[[str], list[int]]
+LETTERS = ascii_uppercase  # one for each turn shown: a window's twelve, and the new turn
 ROOT = -1  # the prompt's last token
 
 
@@ -54,9 +56,9 @@ TRIGGER = Slot(
 )
 
 
-def source(letters: Sequence[str]) -> Slot:
-    """The slot that asks which of the lettered turns was the trigger."""
-    return Slot("Source", {letter: letter for letter in letters})
+def source(turns: int) -> Slot:
+    """The slot that asks which of the turns shown was the trigger, by its letter."""
+    return Slot("Source", {letter: letter for letter in LETTERS[:turns]})
 
 
 class Tree:

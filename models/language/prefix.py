@@ -48,7 +48,9 @@ def blank(model: PreTrainedModel, rows: int) -> Context:
     return Context(DynamicCache(), real, real.sum(dim=1))
 
 
-def extend(model: PreTrainedModel, context: Context, rows: Sequence[Sequence[int]], tree: Tree | None = None) -> Tensor:
+def extend(
+    model: PreTrainedModel, context: Context, rows: Sequence[Sequence[int]], tree: Tree | None = None
+) -> Tensor:
     """Read one more stretch of tokens in each row, and a tree behind it, which is then forgotten.
 
     Returns logits [rows, 1, vocabulary] of each row's last token, or, with a tree, [rows, forks, vocabulary].

@@ -28,7 +28,9 @@ class Scorer:
     `cached=False` reads the instruction again in every row: for measuring, and to prove that it changes nothing.
     """
 
-    def __init__(self, backbone: Backbone, instruction: str, batch_tokens: int, *, cached: bool = True) -> None:
+    def __init__(
+        self, backbone: Backbone, instruction: str, batch_tokens: int, *, cached: bool = True
+    ) -> None:
         head, self._tail = backbone.frame(instruction)
         self._before, prefix = ([], head) if cached else (head, [])
         self.backbone, self._batch_tokens = backbone, batch_tokens

@@ -98,11 +98,14 @@ class Batcher:
         return Reason.QUEUE_FULL if self.depth >= self._limits.queued else None
 
     async def run(self) -> None:
-        """Read what comes, until cancelled. Raises EngineStuck."""
-        while True:
-            lane = await self._next_lane()
-            if batch := await self._gather(lane):
-                await self._read(lane, batch)
+        """Read what comes, until cancelled; whoever then still waits is refused. Raises EngineStuck."""
+        try:
+            while True:
+                lane = await self._next_lane()
+                if batch := await self._gather(lane):
+                    await self._read(lane, batch)
+        finally:
+            self._abandon()
 
     async def drain(self, grace: float) -> bool:
         """Refuse new calls and answer the others; whether all were within `grace` seconds."""
@@ -110,6 +113,7 @@ class Batcher:
         waiting = {call.answered for call in self._unanswered}
         if waiting:
             _, waiting = await asyncio.wait(waiting, timeout=grace)
+        self._abandon()
         return not waiting
 
     async def _submit(self, lane: Lane[_Req, _Ans], requests: Sequence[_Req]) -> list[_Ans]:
@@ -140,6 +144,12 @@ class Batcher:
         if reason is not None:
             wait = math.ceil(min(max(self._throughput.seconds_for(self.depth + requests), 1.0), 30.0))
             raise Refusal(reason, f"{self.depth} requests wait", retry_after=wait)
+
+    def _abandon(self) -> None:
+        # An answer, so that a client asks elsewhere at once: a cut connection it would take for a crash.
+        for call in self._unanswered:
+            if not call.answered.done():
+                call.answered.set_exception(Refusal(self.ill or Reason.STUCK, "not read", retry_after=1.0))
 
     def _drop(self, lane: Lane[_Req, _Ans], call: Call[_Req, _Ans]) -> None:
         lane.forget(call)

@@ -59,7 +59,7 @@ class Worker:
         """Listens for as long as the block runs; gives the port."""
         app = make_app(self, self._config.body, self._metrics)
         # handler_cancellation: a client that hangs up frees its place in the queue.
-        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=2.0)
+        runner = web.AppRunner(app, access_log=None, handler_cancellation=True, shutdown_timeout=1.0)
         await runner.setup()
         try:
             site = web.TCPSite(runner, self._config.host, self._config.port)
@@ -143,7 +143,7 @@ async def serve(
 def run(
     factory: Callable[[], Engine], config: WorkerConfig, *, on_listening: Callable[[int], None] | None = None
 ) -> int:
-    """The worker as a process: its exit status, 0 where all that was queued was answered. Raises as `serve`."""
+    """The worker as a process: exit status 0 where all that was queued was answered. Raises as `serve`."""
     return 0 if asyncio.run(serve(factory, config, on_listening=on_listening)) else 1
 
 

@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from aiokafka.errors import KafkaError
@@ -101,7 +101,8 @@ async def _unless(stop: asyncio.Event, work: "asyncio.Future[int]", *others: "as
     """The work's result; what ends it before is the word to stop, or the end of another part."""
     told = asyncio.ensure_future(stop.wait())
     try:
-        await asyncio.wait([told, work, *others], return_when=asyncio.FIRST_COMPLETED)
+        either: list[asyncio.Future[Any]] = [told, work, *others]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         for other in others:
             if other.done():
                 other.result()

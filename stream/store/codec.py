@@ -69,13 +69,13 @@ def outbox_field(arrival: int) -> str:
 
 
 def commit_arguments(commit: Commit, run: str) -> list[Argument]:
-    """What commit.lua takes: seven values, then five groups of pairs, each after its number of pairs."""
+    """What commit.lua takes: six values, then five groups of pairs, each after its number of pairs."""
     owner = commit.key
     header = HeaderRow(tenant=owner.tenant, run=run, conversation=owner.name, header=commit.header)
     trim = "" if commit.trim_before is None else milliseconds(commit.trim_before)
-    created = [(turn, entry) for entry in commit.entries if (turn := created_turn(entry)) is not None]
     records = [(record_field(entry.id), entry) for entry in commit.entries]
-    turns = [(turn_field(turn), entry) for turn, entry in created]
+    created = ((created_turn(entry), entry) for entry in commit.entries)
+    turns = [(turn_field(turn), entry) for turn, entry in created if turn is not None]
     return [
         *(commit.expected, commit.header.version, _json.encode(header), _json.encode(commit.window)),
         *(trim, TRIM_LIMIT),
@@ -94,7 +94,7 @@ def _group(pairs: Iterable[tuple[Argument, Argument]]) -> list[Argument]:
 
 def header_of(reply: object, key: ConversationKey, run: str) -> Header:
     """The header from its version and body; a fresh one where nothing is stored. Raises Misread."""
-    version, body = _list(reply)
+    version, body = _places(reply, ("version", "body"))
     if version is None and body is None:
         return Header()
     row = _decoded(_header, body)
@@ -112,13 +112,13 @@ def window_of(reply: object) -> Window:
 
 def holders_of(reply: object, holders: Sequence[str]) -> Mapping[str, HolderStates]:
     """The states of those of `holders` that have any, from one value each. Raises Misread."""
-    found = zip(holders, _list(reply), strict=False)
+    found = zip(holders, _places(reply, holders), strict=True)
     return {holder: _decoded(_states, raw) for holder, raw in found if raw is not None}
 
 
 def present(reply: object, names: Sequence[str]) -> frozenset[str]:
     """Those of `names` that have a value. Raises Misread."""
-    return frozenset(name for name, raw in zip(names, _list(reply), strict=False) if raw is not None)
+    return frozenset(name for name, raw in zip(names, _places(reply, names), strict=True) if raw is not None)
 
 
 def outbox_of(reply: object) -> Outbox:
@@ -129,6 +129,13 @@ def outbox_of(reply: object) -> Outbox:
     except ValueError:
         raise Misread("an outbox whose fields are no arrivals") from None
     return {arrival: _decoded(_messages, raw) for arrival, raw in stored}
+
+
+def _places(reply: object, names: Sequence[str]) -> list[bytes | None]:
+    values = _list(reply)
+    if len(values) != len(names):
+        raise Misread(f"{len(values)} values instead of {len(names)}")
+    return values
 
 
 def _list(reply: object) -> list[bytes | None]:

@@ -8,12 +8,13 @@ local function argument()
   return ARGV[cursor]
 end
 
+-- Its number of pairs, then the pairs.
 local function group()
-  local pairs_of_it = {}
+  local items = {}
   for index = 1, tonumber(argument()) do
-    pairs_of_it[index] = { argument(), argument() }
+    items[index] = { argument(), argument() }
   end
-  return pairs_of_it
+  return items
 end
 
 local expected, version, body, turns_seen = argument(), argument(), argument(), argument()
@@ -57,8 +58,8 @@ if not applicable() then
   return taken() and 1 or 0
 end
 
-local function put(key, group_of_it)
-  for _, pair in ipairs(group_of_it) do
+local function put(key, items)
+  for _, pair in ipairs(items) do
     redis.call('HSET', key, pair[1], pair[2])
   end
 end

@@ -52,30 +52,32 @@ def connect(url: str, *, timeout: float, pool: int, cafile: Path | None = None) 
     event loop that will use it; it connects at the first command. Raises BadAddress.
     """
     check_redis(url)
-    options = _options(timeout)
+    options = _options(timeout, pool)
     if url.startswith("redis+sentinel:"):
-        return _through_sentinel(parse_sentinel(url), options, pool)
+        return _through_sentinel(parse_sentinel(url), options)
     if cafile is not None and url.startswith("rediss:"):
         options["ssl_ca_certs"] = str(cafile)
     given: dict[str, Any] = {**parse_url(url), **options}
-    return Redis.from_pool(ConnectionPool(max_connections=pool, **given))
+    return Redis.from_pool(ConnectionPool(**given))
 
 
-def _options(timeout: float) -> dict[str, Any]:
+def _options(timeout: float, pool: int) -> dict[str, Any]:
     # redis-py's own defaults are ten retries and five seconds each: one call could stall a partition.
     return {
         "socket_timeout": timeout / 2,
         "socket_connect_timeout": timeout / 2,
         "retry": Retry(NoBackoff(), 0),
+        "max_connections": pool,
         "decode_responses": False,
         "protocol": 2,
+        "driver_info": None,  # two commands less before the first of ours
     }
 
 
-def _through_sentinel(address: SentinelAddress, options: dict[str, Any], pool: int) -> Redis:
+def _through_sentinel(address: SentinelAddress, options: dict[str, Any]) -> Redis:
     watchers = {**options, **address.sentinel}
     sentinel = Sentinel(address.nodes, sentinel_kwargs=watchers)  # type: ignore[no-untyped-call]
-    client: Redis = sentinel.master_for(address.service, max_connections=pool, **options, **address.server)
+    client: Redis = sentinel.master_for(address.service, **options, **address.server)
     return client
 
 

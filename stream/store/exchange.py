@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from redis.asyncio import Redis
 from redis.exceptions import ConnectionError as ConnectionLost
@@ -33,9 +33,10 @@ class Exchange:
         """
         if not commands:
             return read([])
+        call = _Call(commands, read)
         try:
             async with asyncio.timeout(self._timeout), self._places:
-                return await self._persistently(commands, read)
+                return await self._persistently(call)
         except (RedisError, OSError, Misread) as error:
             reason = str(error) or f"no answer in {self._timeout:g} s"
             raise StoreUnavailable(f"Redis: {type(error).__name__}: {reason}") from error
@@ -48,21 +49,18 @@ class Exchange:
         except (RedisError, OSError):
             return  # a server that does not answer holds nothing of ours either
 
-    async def _persistently(
-        self, commands: Sequence[Command], read: Callable[[list[object]], _Result]
-    ) -> _Result:
+    async def _persistently(self, call: "_Call[_Result]") -> _Result:
         try:
-            return await self._once(commands, read)
+            return await self._once(call)
         except (ConnectionLost, ReplyLost):
-            return await self._once(commands, read)
+            call.heed_cancellation()
+            return await self._once(call)
 
-    async def _once(self, commands: Sequence[Command], read: Callable[[list[object]], _Result]) -> _Result:
+    async def _once(self, call: "_Call[_Result]") -> _Result:
         connection = await self._pool.get_connection()
         try:
-            await connection.send_packed_command(connection.pack_commands(commands))
-            replies = [await _reply(connection) for _ in commands]
-            _raise_refusal(replies)
-            return read(replies)
+            call.heed_cancellation()
+            return await call.on(connection)
         except BaseException:
             # After a cancellation replies are still to come, and they must never answer the next caller.
             # After a refusal such as READONLY only a new connection may find the new primary.
@@ -72,15 +70,40 @@ class Exchange:
             await self._pool.release(connection)
 
 
+class _Call(Generic[_Result]):
+    """Commands, and what is to be made of their replies."""
+
+    def __init__(self, commands: Sequence[Command], read: Callable[[list[object]], _Result]) -> None:
+        self._commands, self._read = commands, read
+        self._cancellations = _cancellations()
+
+    async def on(self, connection: Any) -> _Result:
+        await connection.send_packed_command(connection.pack_commands(self._commands))
+        self.heed_cancellation()
+        replies = [await _reply(connection) for _ in self._commands]
+        for reply in replies:
+            if isinstance(reply, ResponseError) and not isinstance(reply, NoScriptError):
+                raise reply
+        return self._read(replies)
+
+    def heed_cancellation(self) -> None:
+        """Raise the CancelledError that was swallowed, if one was.
+
+        redis-py writes through asyncio.wait_for, which until Python 3.12 swallows a cancellation that comes
+        as it ends: the call would then go on past its timeout, or past its caller's end.
+        """
+        if _cancellations() > self._cancellations:
+            raise asyncio.CancelledError
+
+
+def _cancellations() -> int:
+    task = asyncio.current_task()
+    return task.cancelling() if task else 0
+
+
 async def _reply(connection: Any) -> object:
     try:
         reply: object = await connection.read_response()
     except ResponseError as error:
         return error
     return reply
-
-
-def _raise_refusal(replies: Sequence[object]) -> None:
-    for reply in replies:
-        if isinstance(reply, ResponseError) and not isinstance(reply, NoScriptError):
-            raise reply

@@ -65,7 +65,9 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     holders: Mapping[str, HolderStates]  # changed ones only
     entries: Sequence[LedgerEntry]  # of the records applied, in order of arrival
     outbox: Outbox  # of the same records
-    trim_before: dt.datetime | None = None  # ledger entries sent before are dropped
+    trim_before: dt.datetime | None = (
+        None  # ledger entries sent before are dropped, a bounded number a commit
+    )
 
 
 @runtime_checkable
@@ -79,7 +81,8 @@ class Store(Protocol):
     async def commit(self, commits: Sequence[Commit]) -> list[bool]:
         """Per commit, whether it was taken: not if the version moved or one of its records is applied.
 
-        Atomic for each conversation; one round trip for all. Repeating a commit changes nothing.
+        Atomic for each conversation; one round trip for all. Repeating the commit that was taken last (its
+        reply may be lost) changes nothing and is True, so that the model's work is not done again.
         """
         ...
 

@@ -12,7 +12,7 @@ from tracker.records import CreateTurn, DeclareTarget, HolderKind, Record, Targe
 from tracker.stances import Emotion, Expressed, Sentiment, Stance
 from tracker.targets import Target
 
-ROOM, OTHER = "room-7", "room-8"
+ROOM = "room-7"
 MODEL = Model("rule", "1", "rule", "en")
 START = dt.datetime(2026, 11, 29, 20, 0, tzinfo=dt.UTC)
 HOLDERS = ("ann", "bo/b", "çem")
@@ -31,6 +31,11 @@ def create(turn: str, text: str = "+1", seconds: float = 0.0, holder: str = "ann
 def declare(proposition: str, ident: str | None = None, seconds: float = 0.0, **rest: Any) -> DeclareTarget:
     ident = ident or f"declare {proposition} {rest}"
     return DeclareTarget(conversation=ROOM, sent_at=at(seconds), id=ident, proposition=proposition, **rest)
+
+
+def debate(*records: Record) -> list[Record]:
+    """The first proposition declared, then the records."""
+    return [declare(PROPOSITIONS[0]), *records]
 
 
 def observe(expressed: Expressed | Probabilities = Expressed.SUPPORT, **rest: Any) -> Observation:
@@ -110,7 +115,9 @@ def dialogues(draw: st.DrawFn, most: int = 30) -> list[Record]:
     """A conversation's records in order of arrival, with at least one target."""
     kinds = draw(st.lists(st.sampled_from([creates, creates, creates, declarations]), max_size=most))
     found: list[Record] = [declare(proposition) for proposition in PROPOSITIONS[: draw(st.integers(1, 3))]]
-    return found + [draw(kind(number)) for number, kind in enumerate(kinds)]
+    for number, kind in enumerate(kinds):
+        found.append(draw(kind(number)))
+    return found
 
 
 def target_of(proposition: str, tenant: str = "default", **rest: Any) -> Target:

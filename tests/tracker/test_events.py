@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from tests.tracker.driver import Marked, play
-from tests.tracker.strategies import PROPOSITIONS, create, declare, dialogues, target_of
+from tests.tracker.strategies import PROPOSITIONS, create, debate, dialogues, target_of
 from tracker import events
 from tracker.conversation import Rules
 from tracker.events import Event, EventType
@@ -45,7 +45,7 @@ def _shape(value: Any) -> Any:
 def _course() -> list[Event]:
     texts = ("hm", SECRET, "-1 no")
     turns = [create(f"m-{number}", text, number, "ü/1") for number, text in enumerate(texts)]
-    outcomes = play([declare(PROPOSITIONS[0]), *turns], ALL, Marked())
+    outcomes = play(debate(*turns), ALL, Marked())
     return [event for outcome in outcomes for event in outcome.events]
 
 

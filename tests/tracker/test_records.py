@@ -1,4 +1,4 @@
-"""Records: encoding and reading back, ids and revisions, byte limits at their border, rules between fields."""
+"""Records: encoding and reading back, ids and revisions, byte limits at their border, cross-field rules."""
 
 import datetime as dt
 from typing import Any, get_args
@@ -45,7 +45,7 @@ texts = st.text(letters, max_size=60)
 maybe = st.none() | names
 revisions = st.integers(0, 2**53 - 1)
 zones = st.integers(-14 * 60, 14 * 60).map(lambda minutes: dt.timezone(dt.timedelta(minutes=minutes)))
-# msgspec writes whole seconds of an offset's minutes, and Python's own years need a day to either side.
+# A day of room at either end, so that no offset leaves the calendar.
 times = st.datetimes(dt.datetime(1, 1, 2), dt.datetime(9999, 12, 30), timezones=zones)
 media = st.builds(Media, st.sampled_from(Modality), maybe, maybe, maybe)
 
@@ -95,7 +95,13 @@ RECORDS: dict[type[Record], st.SearchStrategy[Record]] = {
 
 
 def create(**fields: Any) -> CreateTurn:
-    given_fields = {"conversation": "room", "sent_at": NOON, "turn": "m-1", "holder": "u-1", "text": "hello"}
+    given_fields: dict[str, Any] = {
+        "conversation": "room",
+        "sent_at": NOON,
+        "turn": "m-1",
+        "holder": "u-1",
+        "text": "hello",
+    }
     return CreateTurn(**(given_fields | fields))
 
 
@@ -104,7 +110,14 @@ def target(proposition: str) -> DeclareTarget:
 
 
 def override(**fields: Any) -> OverrideStance:
-    given_fields = {"conversation": "room", "sent_at": NOON, "id": "i", "by": "ada", "reason": "", "to": None}
+    given_fields: dict[str, Any] = {
+        "conversation": "room",
+        "sent_at": NOON,
+        "id": "i",
+        "by": "ada",
+        "reason": "",
+        "to": None,
+    }
     return OverrideStance(**(given_fields | fields))
 
 
@@ -139,7 +152,7 @@ def test_every_member_of_the_union_is_drawn() -> None:
     assert op_of(create()) == "create"
 
 
-# A letter of one, two, three and four bytes: a limit that counted characters would let the last three through.
+# Letters of one to four bytes: a limit that counted characters would let the last three through.
 @pytest.mark.parametrize("letter", ["a", "é", "猫", "😭"])
 @pytest.mark.parametrize(
     ("limit", "field", "make"),

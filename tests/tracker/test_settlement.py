@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tracker.driver import Fake, Marked, Moody, advance, empty, last, play
-from tests.tracker.strategies import PROPOSITIONS, at, create, declare, dialogues, policies, target_of
+from tests.tracker.strategies import PROPOSITIONS, at, create, debate, declare, dialogues, policies, target_of
 from tracker.context import Window
 from tracker.conversation import Conversation, Header, Rules, state_before
 from tracker.events import Event, EventType
@@ -35,7 +35,7 @@ def _counted(events: list[Event]) -> list[Event]:
 
 def _told(*texts: str, rules: Rules = ALL, reader: Fake | None = None) -> list[Event]:
     turns = [create(f"m-{number}", text, number) for number, text in enumerate(texts)]
-    return _events(play([declare(PROPOSITIONS[0]), *turns], rules, reader or Marked()))
+    return _events(play(debate(*turns), rules, reader or Marked()))
 
 
 def test_the_papers_course_established_persisted_flipped() -> None:
@@ -77,7 +77,7 @@ def test_event_ids_are_deterministic_and_unique(records: list[Record]) -> None:
 
 
 def test_another_run_has_other_ids_and_sources() -> None:
-    records = [declare(PROPOSITIONS[0]), create("m-1", "+1")]
+    records = debate(create("m-1", "+1"))
     live, replay = (_events(play(records, start=empty(run)))[0] for run in ("live", "again"))
     assert live.id != replay.id
     assert (live.source, replay.source) == ("volteface/default/live/room-7", "volteface/default/again/room-7")
@@ -203,7 +203,7 @@ def test_the_same_comes_out_however_the_records_are_cut(
     ],
 )
 def test_marks_stand_on_the_event_and_in_the_journal(records: list[Record], mark: Mark) -> None:
-    outcome = play([declare(PROPOSITIONS[0]), *records], ALL, Marked())[-1]
+    outcome = play(debate(*records), ALL, Marked())[-1]
     assert outcome.journal.entry.marks == (mark,)
     assert [event.data.marks for event in outcome.events] == [(mark,)]
 
@@ -215,13 +215,13 @@ def test_a_mark_of_record_and_observation_is_said_once() -> None:
                 super().observe(*asked), marks=(Mark.REPLY_MISSING, Mark.UNTRAINED)
             )
 
-    records = [declare(PROPOSITIONS[0]), create("m-1", reply_to="gone")]
+    records = debate(create("m-1", reply_to="gone"))
     (event,) = play(records, ALL, Missing())[-1].events
     assert event.data.marks == (Mark.REPLY_MISSING, Mark.UNTRAINED)
 
 
 def test_a_late_turn_persists_the_state_as_it_is_now_and_says_nothing_unasked() -> None:
-    records = [declare(PROPOSITIONS[0]), create("m-1", "+1", 10), create("m-2", "-1", 5)]
+    records = debate(create("m-1", "+1", 10), create("m-2", "-1", 5))
     (event,) = play(records, ALL, Marked())[-1].events
     assert (event.type, event.data.before, event.data.after) == (EventType.PERSISTED, "support", "support")
     assert (event.time, event.data.confidence) == (at(5), msgspec.UNSET)
@@ -236,7 +236,7 @@ def test_a_clamped_turns_event_has_the_receipts_time() -> None:
 
 
 def test_several_targets_flip_in_one_turn_each_with_a_number_of_its_own() -> None:
-    records = [*(declare(text) for text in PROPOSITIONS[:3]), create("m-1", "+1"), create("m-2", "-1", 1)]
+    records = debate(*map(declare, PROPOSITIONS[1:3]), create("m-1", "+1"), create("m-2", "-1", 1))
     events = play(records, ALL, Marked())[-1].events
     assert [(int(event.sequence), int(str(event.previous))) for event in events] == [(4, 0), (5, 4), (6, 5)]
 
@@ -244,7 +244,7 @@ def test_several_targets_flip_in_one_turn_each_with_a_number_of_its_own() -> Non
 def test_a_flip_after_replacement_counts_on_from_the_inherited_state() -> None:
     renamed = declare(PROPOSITIONS[1], replaces=TARGET.id)
     turns = [create("m-1", "+1"), create("m-2", "-1", 1)]
-    outcomes = play([declare(PROPOSITIONS[0]), *turns, renamed, create("m-3", "+1", 2)], ALL, Marked())
+    outcomes = play(debate(*turns, renamed, create("m-3", "+1", 2)), ALL, Marked())
     (event,), (moved,) = outcomes[-1].events, outcomes[-1].states
     assert (event.type, event.data.target.proposition) == (EventType.FLIPPED, PROPOSITIONS[1])
     assert moved.state == StanceState(Stance.SUPPORT, "m-3", 1.0, 2)
@@ -274,7 +274,7 @@ def test_no_flip_leaves_where_nothing_flips_on_a_second_reading() -> None:
                 refined=super().observe(create("m-1", "hm", 1), TARGET, Stance.SUPPORT),
             )
 
-    records = [declare(PROPOSITIONS[0]), create("m-0", "+1"), create("m-1", "-1", 1)]
+    records = debate(create("m-0", "+1"), create("m-1", "-1", 1))
     outcome = play(records, ALL, Doubtful())[-1]
     assert [event.type for event in outcome.events] == [EventType.PERSISTED]
     assert (outcome.states, outcome.journal.explanations) == ((), ())
@@ -285,6 +285,6 @@ def test_no_flip_leaves_where_nothing_flips_on_a_second_reading() -> None:
 def test_moody_dialogues_reach_flips_and_refinements() -> None:
     """The fake reader of the property tests is worth them."""
     turns = [create(f"m-{number}", f"text {number}", number) for number in range(60)]
-    events = _events(play([declare(PROPOSITIONS[0]), *turns], ALL, Moody()))
+    events = _events(play(debate(*turns), ALL, Moody()))
     critics = {event.data.critic for event in events if event.type is EventType.FLIPPED}
     assert critics == {Critic.PASSED, Critic.REFINED}

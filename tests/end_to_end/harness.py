@@ -1,0 +1,256 @@
+"""Runs agents against real servers, produces to them, and collects all that leaves them."""
+
+import asyncio
+import contextlib
+import datetime as dt
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections import defaultdict
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRecord, TopicPartition
+
+from models.language.rule import RuleEngine
+from models.local import LocalReader
+from models.reader import Reader
+from stream import app, lag, topics
+from stream.kafka import client_options
+from stream.settings import Settings
+from stream.store.port import Store
+from stream.store.redis import RedisStore
+from tracker import keys, records
+from tracker.records import CreateTurn, DeclareTarget, Record
+
+ROOT = Path(__file__).parents[2]
+DEADLINE = 30.0
+PROPOSITION = "whether tea beats coffee"
+NAMES = ("journal", "states", "stances", "flips", "dead-letters")
+# The command line without those of its commands that need more than the core.
+AGENT = "from stream import roles, settings; import asyncio; asyncio.run(roles.agent(settings.load()))"
+
+
+def settings_of(
+    broker: str, redis: str, prefix: str, *, idempotence: bool, run: str = "live", partitions: int = 2
+) -> Settings:
+    """A small run: two partitions, and short times for its group and its batches."""
+    return Settings(
+        broker=broker, redis=redis, topic_prefix=prefix, run=run, reader="rule", partitions=partitions,
+        rebalance_seconds=6.0, batch_seconds=2.0, broker_idempotence=idempotence,
+    )  # fmt: skip
+
+
+def now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+def target(room: str, proposition: str = PROPOSITION, **rest: Any) -> DeclareTarget:
+    ident = rest.pop("id", f"declare {proposition}")
+    return DeclareTarget(
+        conversation=room, sent_at=rest.pop("sent_at", now()), id=ident, proposition=proposition, **rest
+    )
+
+
+def turn(room: str, name: str, text: str = "+1", **rest: Any) -> CreateTurn:
+    given: dict[str, Any] = {"holder": "ann", "sent_at": now()} | rest
+    return CreateTurn(conversation=room, turn=name, text=text, **given)
+
+
+def key(room: str) -> bytes:
+    return keys.conversation_key("default", room)
+
+
+@contextlib.asynccontextmanager
+async def running(
+    settings: Settings, *, reader: Reader | None = None, store: Store | None = None
+) -> AsyncIterator[asyncio.Task[None]]:
+    """An agent in this process, ready; told to stop at the end, where its failure is raised."""
+    stop, ready = asyncio.Event(), asyncio.Event()
+    store = store or RedisStore(settings.redis, settings.run, prefix=settings.topic_prefix)
+    reader = reader or LocalReader(RuleEngine())
+    with tempfile.TemporaryDirectory() as folder:
+        task = asyncio.create_task(
+            app.run(settings, store, reader, stop=stop, datadir=Path(folder), ready=ready.set)
+        )
+        started = asyncio.create_task(ready.wait())
+        try:
+            await asyncio.wait([task, started], timeout=DEADLINE, return_when=asyncio.FIRST_COMPLETED)
+            assert ready.is_set() or task.done(), "the agent was not ready in time"
+            yield task
+        finally:
+            started.cancel()
+            stop.set()
+            async with asyncio.timeout(DEADLINE):
+                await task
+
+
+class Producer:
+    """Produces to a run's turns topic, as a platform would; waits for delivery."""
+
+    def __init__(self, settings: Settings, producer: AIOKafkaProducer) -> None:
+        self._producer, self._topic = producer, topics.topic(settings, "turns")
+
+    async def raw(
+        self, key: bytes | None, value: bytes | None, headers: Sequence[tuple[str, bytes]] = ()
+    ) -> tuple[int, int]:
+        """Any bytes; returns partition and offset."""
+        sent = await self._producer.send_and_wait(self._topic, value, key=key, headers=list(headers))
+        return sent.partition, sent.offset
+
+    async def soon(self, key: bytes | None, value: bytes | None) -> None:
+        """Any bytes, without waiting for delivery."""
+        await self._producer.send(self._topic, value, key=key)
+
+    async def records(self, given: Sequence[Record]) -> None:
+        """Records, under their own keys and in order."""
+        sent = [
+            await self._producer.send(
+                self._topic,
+                records.encode(record),
+                key=keys.conversation_key(record.tenant, record.conversation),
+            )
+            for record in given
+        ]
+        await asyncio.gather(*sent)
+
+
+@contextlib.asynccontextmanager
+async def producing(settings: Settings) -> AsyncIterator[Producer]:
+    """A producer of the run's turns topic, which is made where it is missing."""
+    await topics.ensure(settings)
+    producer = AIOKafkaProducer(**client_options(settings), max_request_size=2_000_000)
+    await producer.start()
+    try:
+        yield Producer(settings, producer)
+    finally:
+        await producer.stop()
+
+
+class Collected:
+    """All that has left for the run's topics, as it arrives."""
+
+    def __init__(self, settings: Settings, consumer: AIOKafkaConsumer) -> None:
+        self._settings, self._consumer = settings, consumer
+        self.records: dict[str, list[ConsumerRecord]] = defaultdict(list)
+
+    async def until(
+        self, condition: Callable[["Collected"], object], what: str = "", seconds: float = DEADLINE
+    ) -> None:
+        """Collect until the condition holds. Fails past the deadline."""
+        deadline = time.monotonic() + seconds
+        while not condition(self):
+            counts = {name: len(found) for name, found in self.records.items()}
+            assert time.monotonic() < deadline, f"not within {seconds} s: {what}; collected {counts}"
+            await self.collect()
+
+    async def collect(self, milliseconds: int = 50) -> None:
+        """Take what has arrived."""
+        found = await self._consumer.getmany(timeout_ms=milliseconds)
+        for partition, batch in found.items():
+            self.records[partition.topic.rpartition(".")[2]] += batch
+
+    def values(self, name: str) -> list[dict[str, Any]]:
+        """What a topic holds, decoded."""
+        return [msgspec.json.decode(record.value) for record in self.records[name]]
+
+    def journal(self, room: str | None = None) -> list[dict[str, Any]]:
+        """The journal entries, of one conversation or of all."""
+        return [entry for entry in self.values("journal") if room in (None, entry["conversation"])]
+
+    def applied(self, room: str, record: str) -> dict[str, Any] | None:
+        """The journal entry of a record, by its id."""
+        return next((entry for entry in self.journal(room) if entry["entry"]["id"] == record), None)
+
+    def arrivals(self) -> set[tuple[str, int]]:
+        """Which records of which conversation were applied, each once however often it was sent."""
+        return {(entry["conversation"], entry["entry"]["arrival"]) for entry in self.journal()}
+
+    def events(self, name: str = "stances") -> dict[str, dict[str, Any]]:
+        """Events by id. Fails where one id was sent with two payloads."""
+        found: dict[str, dict[str, Any]] = {}
+        for event in self.values(name):
+            assert found.setdefault(event["id"], event) == event
+        return found
+
+    def dead_letters(self) -> dict[tuple[int, int], tuple[dict[str, bytes], ConsumerRecord]]:
+        """Dead letters by the partition and offset that they came from: their headers, and the message."""
+        found = {}
+        for record in self.records["dead-letters"]:
+            headers = dict(record.headers)
+            place = headers["__connect.errors.partition"], headers["__connect.errors.offset"]
+            found[int(place[0]), int(place[1])] = headers, record
+        return found
+
+
+@contextlib.asynccontextmanager
+async def collecting(settings: Settings) -> AsyncIterator[Collected]:
+    """Everything that the run's topics hold and will hold."""
+    await topics.ensure(settings)
+    consumer = AIOKafkaConsumer(
+        **client_options(settings), auto_offset_reset="earliest", max_partition_fetch_bytes=4_000_000
+    )
+    await consumer.start()
+    try:
+        consumer.assign(
+            [
+                TopicPartition(topics.topic(settings, name), number)
+                for name in NAMES
+                for number in range(settings.partitions)
+            ]
+        )
+        yield Collected(settings, consumer)
+    finally:
+        await consumer.stop()
+
+
+async def drained(settings: Settings, seconds: float = 60.0) -> None:
+    """Wait until all that stands in the turns topic is committed as finished."""
+    async with asyncio.timeout(seconds), lag.watching(settings) as watched:
+        while await watched.records():
+            await asyncio.sleep(0.05)
+
+
+def gapless(events: Mapping[str, dict[str, Any]]) -> bool:
+    """Whether each conversation's events are numbered 1, 2, 3 and so on."""
+    numbers: dict[str, list[int]] = defaultdict(list)
+    for event in events.values():
+        numbers[event["data"]["conversation"]].append(int(event["sequence"]))
+    return all(sorted(found) == list(range(1, len(found) + 1)) for found in numbers.values())
+
+
+def environment(settings: Settings) -> dict[str, str]:
+    """The settings as an agent's process reads them."""
+    given = msgspec.structs.asdict(settings)
+    default = msgspec.structs.asdict(Settings())
+    changed = {name: value for name, value in given.items() if value != default[name]}
+    return {
+        **{name: value for name, value in os.environ.items() if not name.startswith("VOLTEFACE_")},
+        **{f"VOLTEFACE_{name.upper()}": str(value) for name, value in changed.items()},
+    }
+
+
+@contextlib.contextmanager
+def agent_process(settings: Settings, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """An agent as a process of its own; killed at the end, unless it has ended before."""
+    with log.open("ab") as stream:
+        process = subprocess.Popen(
+            [sys.executable, "-c", AGENT], cwd=ROOT, env=environment(settings), stdout=stream, stderr=stream
+        )
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(timeout=10)
+
+
+async def ended(process: subprocess.Popen[bytes], seconds: float) -> int:
+    """The status of a process that ends in time."""
+    async with asyncio.timeout(seconds):
+        while (status := process.poll()) is None:
+            await asyncio.sleep(0.02)
+    return status
