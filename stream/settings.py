@@ -72,7 +72,7 @@ class Room(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 Security = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 Engine = Literal["generative", "rule"]
-DType = Literal["auto", "float32", "bfloat16", "float16"]
+DType = Literal["auto", "float32", "bfloat16"]
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["json", "console"]
 

@@ -137,6 +137,8 @@ class WorkerReader:
         return [*await self._span(call, start, middle), *await self._span(call, middle, stop)]
 
     async def _persist(self, call: _Call[_Req, _Ans], start: int, stop: int) -> list[_Ans]:
+        if monotonic() >= call.deadline:  # used up by earlier chunks, which is no fault of this attempt's
+            raise ReaderUnavailable(f"not read whole within {self._config.timeout} s")
         attempt = 0
         while True:
             attempt += 1
@@ -221,7 +223,8 @@ def _refused(reply: Reply, requests: int) -> Exception:
     if reply.status == 413:
         return _TooLarge(message)
     if reply.status in _AGAIN:
-        return Faulty(message, again=True, retry_after=reply.retry_after)
+        # Without the detail: faults are logged, and an engine's own words may quote a turn.
+        return Faulty(f"{reply.status} {problem.reason}", again=True, retry_after=reply.retry_after)
     return ReaderUnavailable(message, reply.retry_after or 1.0)
 
 

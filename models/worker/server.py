@@ -138,6 +138,8 @@ async def serve(
                 stopping.cancel()
                 running.cancel()
                 await asyncio.wait({running, stopping})
+                if not running.cancelled() and (error := running.exception()):
+                    _log.error("worker.failed", error=type(error).__name__)
 
 
 def run(

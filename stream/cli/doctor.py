@@ -6,6 +6,7 @@ from typing import Annotated
 
 import msgspec
 import typer
+from rich import box
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -58,14 +59,32 @@ def _print_lines(report: Report) -> None:
 
 def _print_tables(report: Report) -> None:
     console = Console()
-    checks = Table("", "check", "found", "what to do", title="Checks", title_justify="left")
-    for check in report.checks:
-        state = Text(check.status, _STYLE[check.status])
-        # Text, not str: what stands in an address or a path must not be taken for markup.
-        checks.add_row(state, Text(check.name), Text(check.found), Text(check.remedy))
-    settings = Table("setting", "value", "from", "meaning", title="Settings", title_justify="left")
-    for row in report.settings:
-        settings.add_row(row.env or row.key, Text(row.value), row.source, Text(row.help))
-    console.print(checks, settings)
+    console.print(_checks(report), _settings(report))
     counts = [f"{count} {status}" for status in Status if (count := report.count(status))]
     console.print(", ".join(counts), highlight=False)
+
+
+def _checks(report: Report) -> Table:
+    table = _table("Checks", "", "check", "found, and what to do")
+    for check in report.checks:
+        # Text, not str: what stands in an address or a path must not be taken for markup.
+        found = Text(check.found)
+        if check.remedy:
+            found.append(f"\n-> {check.remedy}", "bold" if check.status is Status.FAILED else "italic")
+        table.add_row(Text(check.status, _STYLE[check.status]), Text(check.name), found)
+    return table
+
+
+def _settings(report: Report) -> Table:
+    table = _table("Settings", "from", "setting", "value", "meaning")
+    for row in report.settings:
+        table.add_row(row.source, row.env or row.key, Text(row.value), Text(row.help, "dim"))
+    return table
+
+
+def _table(title: str, *columns: str) -> Table:
+    """Its first two columns whole at any width; of a path or an address in the others nothing is cut off."""
+    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    for at, column in enumerate(columns):
+        table.add_column(column, no_wrap=at < 2, overflow="fold")
+    return table

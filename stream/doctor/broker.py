@@ -1,4 +1,4 @@
-"""The broker as its clients find it: whether it answers, whether it takes idempotent producers, its topics."""
+"""The broker as its clients find it: whether it answers, takes idempotent producers, and has the topics."""
 
 import asyncio
 import logging
@@ -40,7 +40,8 @@ async def examine(settings: Settings) -> list[Check]:
         try:
             cluster = await look(settings, heard)
         except BrokerUnreachable as error:
-            return [_unreachable(settings, str(error))]
+            unseen = skipped("topics", "not looked at, since no broker answers", "mend the broker first")
+            return [_unreachable(settings, str(error)), unseen]
         stamps, idempotence = await asyncio.gather(_stamps(settings, cluster), _idempotence(settings))
     cluster = replace(cluster, append_time=stamps)
     return [_reached(settings, cluster), idempotence, *evaluated(topics.CHECKS, settings, cluster)]
@@ -78,7 +79,7 @@ async def look(settings: Settings, heard: list[str]) -> Cluster:
             whole = await admin.describe_cluster()
             # All topics: Tansu describes a topic that is asked for by name and does not exist.
             listed = {each["topic"]: each["partitions"] for each in await admin.describe_topics()}
-            names = {topic(settings, each.name): each.name for each in described(settings)}
+            names: dict[str, str] = {topic(settings, each.name): each.name for each in described(settings)}
             present = [name for name in names if name in listed]
             configs = await _configs(admin, present)
     except TimeoutError:

@@ -35,9 +35,12 @@ async def worker(settings: Settings) -> list[Check]:
 
 async def _readiness(address: str) -> tuple[int, bytes]:
     timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
-    async with asyncio.timeout(CALL_SECONDS), aiohttp.ClientSession(timeout=timeout) as session:
-        async with session.get(f"{address.rstrip('/')}/readyz", allow_redirects=False) as response:
-            return response.status, await response.content.read(4096)
+    async with (
+        asyncio.timeout(CALL_SECONDS),
+        aiohttp.ClientSession(timeout=timeout) as session,
+        session.get(f"{address.rstrip('/')}/readyz", allow_redirects=False) as response,
+    ):
+        return response.status, await response.content.read(4096)
 
 
 def _judged(where: str, status: int, body: bytes) -> Check:

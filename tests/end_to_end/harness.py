@@ -131,12 +131,17 @@ async def producing(settings: Settings) -> AsyncIterator[Producer]:
         await producer.stop()
 
 
+DeadLetter = tuple[dict[str, bytes], ConsumerRecord]  # its headers, and the message
+
+
 class Collected:
     """All that has left for the run's topics, as it arrives."""
 
     def __init__(self, settings: Settings, consumer: AIOKafkaConsumer) -> None:
         self._settings, self._consumer = settings, consumer
         self.records: dict[str, list[ConsumerRecord]] = defaultdict(list)
+        self.values: dict[str, list[dict[str, Any]]] = defaultdict(list)  # decoded
+        self.dead_letters: dict[tuple[int, int], DeadLetter] = {}  # by the partition and offset of the record
 
     async def until(
         self, condition: Callable[["Collected"], object], what: str = "", seconds: float = DEADLINE
@@ -152,15 +157,22 @@ class Collected:
         """Take what has arrived."""
         found = await self._consumer.getmany(timeout_ms=milliseconds)
         for partition, batch in found.items():
-            self.records[partition.topic.rpartition(".")[2]] += batch
+            name = partition.topic.rpartition(".")[2]
+            self.records[name] += batch
+            for record in batch:
+                self._take(name, record)
 
-    def values(self, name: str) -> list[dict[str, Any]]:
-        """What a topic holds, decoded."""
-        return [msgspec.json.decode(record.value) for record in self.records[name]]
+    def _take(self, name: str, record: ConsumerRecord) -> None:
+        if name != "dead-letters":
+            self.values[name].append(msgspec.json.decode(record.value))
+            return
+        headers = dict(record.headers)
+        partition, offset = headers["__connect.errors.partition"], headers["__connect.errors.offset"]
+        self.dead_letters[int(partition), int(offset)] = headers, record
 
     def journal(self, room: str | None = None) -> list[dict[str, Any]]:
         """The journal entries, of one conversation or of all."""
-        return [entry for entry in self.values("journal") if room in (None, entry["conversation"])]
+        return [entry for entry in self.values["journal"] if room in (None, entry["conversation"])]
 
     def applied(self, room: str, record: str) -> dict[str, Any] | None:
         """The journal entry of a record, by its id."""
@@ -173,17 +185,8 @@ class Collected:
     def events(self, name: str = "stances") -> dict[str, dict[str, Any]]:
         """Events by id. Fails where one id was sent with two payloads."""
         found: dict[str, dict[str, Any]] = {}
-        for event in self.values(name):
+        for event in self.values[name]:
             assert found.setdefault(event["id"], event) == event
-        return found
-
-    def dead_letters(self) -> dict[tuple[int, int], tuple[dict[str, bytes], ConsumerRecord]]:
-        """Dead letters by the partition and offset that they came from: their headers, and the message."""
-        found = {}
-        for record in self.records["dead-letters"]:
-            headers = dict(record.headers)
-            place = headers["__connect.errors.partition"], headers["__connect.errors.offset"]
-            found[int(place[0]), int(place[1])] = headers, record
         return found
 
 

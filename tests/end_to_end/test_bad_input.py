@@ -136,8 +136,8 @@ async def dead_letter(stage: Stage, *sent: Any) -> tuple[dict[str, bytes], Any]:
     """What becomes of a message: its dead letter."""
     producer, collected = stage
     place = await producer.raw(*sent)
-    await collected.until(lambda seen: place in seen.dead_letters(), f"the dead letter of {place}")
-    return collected.dead_letters()[place]
+    await collected.until(lambda seen: place in seen.dead_letters, f"the dead letter of {place}")
+    return collected.dead_letters[place]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +222,7 @@ async def test_a_repetition_is_no_dead_letter_and_counts_once(stage: Stage, room
     await producer.records([record, record, record])
     await accepted(stage, turn(room, "after", holder="bob"))
     assert [entry["entry"].get("turn") for entry in collected.journal(room)].count("again") == 1
-    assert not [1 for _, letter in collected.dead_letters().values() if letter.value == records.encode(record)]
+    assert not [1 for _, letter in collected.dead_letters.values() if letter.value == records.encode(record)]
 
 
 async def test_unknown_fields_are_left_alone(stage: Stage, room: str) -> None:
@@ -234,9 +234,9 @@ async def test_unknown_fields_are_left_alone(stage: Stage, room: str) -> None:
 
 async def test_a_burst_of_a_thousand_bad_records_holds_nobody_up(stage: Stage, room: str) -> None:
     producer, collected = stage
-    known = len(collected.dead_letters())
+    known = len(collected.dead_letters)
     bad = [(key(room), b"nonsense %d" % number) for number in range(1000)]
     for sent in bad[:-1]:
         await producer.soon(*sent)
     await producer.raw(*bad[-1])
-    await collected.until(lambda seen: len(seen.dead_letters()) >= known + 1000, "a thousand dead letters")
+    await collected.until(lambda seen: len(seen.dead_letters) >= known + 1000, "a thousand dead letters")

@@ -192,6 +192,18 @@ async def test_a_server_that_does_not_answer_times_out_once() -> None:
         never.set()
 
 
+async def test_time_that_earlier_chunks_used_up_is_no_fault_of_the_worker() -> None:
+    async def slow(body: bytes) -> web.Response:
+        await asyncio.sleep(0.06)
+        return right(body)
+
+    config = ClientConfig(timeout=0.1, chunk_requests=1, circuit=CircuitPolicy(failures=2))
+    async with scripted(slow, config=config) as (reader, _):
+        with pytest.raises(ReaderUnavailable, match="within"):
+            await reader.observe(requests(*["+1"] * 5))
+        assert reader.circuit is Circuit.CLOSED
+
+
 async def test_a_connection_lost_before_the_answer_is_made_again() -> None:
     lost: list[web.Request] = []
 

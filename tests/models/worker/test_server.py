@@ -237,6 +237,22 @@ async def test_an_engine_that_does_not_load_ends_the_worker() -> None:
         await serve(factory, WorkerConfig(), stop=asyncio.Event())
 
 
+async def test_a_worker_may_be_stopped_while_its_engine_loads() -> None:
+    gate, stop = threading.Event(), asyncio.Event()
+    loading = threading.Event()
+
+    def factory() -> FakeEngine:
+        loading.set()
+        assert gate.wait(PATIENCE)
+        return FakeEngine()
+
+    serving = asyncio.ensure_future(serve(factory, WorkerConfig(), stop=stop))
+    await eventually(loading.is_set)
+    stop.set()
+    assert await asyncio.wait_for(serving, PATIENCE)
+    gate.set()
+
+
 async def test_an_engine_that_hangs_ends_the_worker() -> None:
     engine, stop = FakeEngine(), asyncio.Event()
     config = WorkerConfig(batch=BatchLimits(stuck_after=0.02, give_up_after=0.1))
