@@ -195,7 +195,7 @@ async def collecting(settings: Settings) -> AsyncIterator[Collected]:
     """Everything that the run's topics hold and will hold."""
     await topics.ensure(settings)
     consumer = AIOKafkaConsumer(
-        **client_options(settings), auto_offset_reset="earliest", max_partition_fetch_bytes=4_000_000
+        **client_options(settings), auto_offset_reset="earliest", fetch_max_wait_ms=20
     )
     await consumer.start()
     try:

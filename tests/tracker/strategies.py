@@ -116,7 +116,8 @@ def dialogues(draw: st.DrawFn, most: int = 30) -> list[Record]:
     kinds = draw(st.lists(st.sampled_from([creates, creates, creates, declarations]), max_size=most))
     found: list[Record] = [declare(proposition) for proposition in PROPOSITIONS[: draw(st.integers(1, 3))]]
     for number, kind in enumerate(kinds):
-        found.append(draw(kind(number)))
+        record: Record = draw(kind(number))
+        found.append(record)
     return found
 
 
