@@ -1,6 +1,6 @@
 """From a GGUF file to a safetensors folder, once a machine: about 30 s, and about 1 s a load from there on.
 
-`save_pretrained` refuses a model read from GGUF, so its state dict moves into a bare model of the same config.
+`save_pretrained` refuses a model read from GGUF: its state dict moves into a bare model of the same config.
 """
 
 import shutil

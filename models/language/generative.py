@@ -1,7 +1,7 @@
 """Engine `generative`: a causal language model that scores labels, and writes words only for a flip.
 
-Relevance is 1 - P(none): what says nothing of a position cannot move one, and no corpus labels relevance apart,
-so a slot of its own could never be trained or calibrated.
+Relevance is 1 - P(none): what says nothing of a position cannot move one, and no corpus labels relevance
+apart, so a slot of its own could be neither trained nor calibrated.
 """
 
 from collections.abc import Mapping, Sequence
@@ -51,7 +51,7 @@ class GenerativeEngine:
         correct: bool | None = None,
         cached: bool = True,
     ) -> None:
-        """`correct`: take label priors out; None: only where no adapter was trained, which has learned its own."""
+        """`correct`: take label priors out; None: only of an untrained model, since training learns them."""
         self._limits = limits or Limits()
         self._backbone = backbone
         self._scorer = Scorer(backbone, INSTRUCTION, self._limits.batch, cached=cached)
@@ -136,10 +136,7 @@ class GenerativeEngine:
 
 def from_settings(settings: ReaderSettings) -> GenerativeEngine:
     """The engine on the weights that settings name, else on the embedded ones."""
-    if settings.path is None:
-        found = resolve(SMOLLM2, hub=settings.hub)
-    else:
-        found = local(settings.path)
+    found = local(settings.path) if settings.path else resolve(SMOLLM2, hub=settings.hub)
     backbone = load(found, settings.adapter, Placement(settings.device, settings.dtype, settings.threads))
     correct = None if settings.prior == "auto" else settings.prior == "always"
     return GenerativeEngine(backbone, Limits(settings.budget_tokens, settings.batch_tokens), correct=correct)

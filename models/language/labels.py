@@ -92,7 +92,7 @@ class Tree:
         return sees
 
     def scores(self, logits: Tensor) -> dict[str, Tensor]:
-        """Log-probabilities [batch, labels] by cue, from logits [batch, forks, vocabulary] in `forks`' order."""
+        """Log-probabilities [batch, labels] by cue, from logits [batch, forks, vocabulary]."""
         at = {
             node: torch.log_softmax(logits[:, index, list(self._children[node])].float(), dim=-1)
             for index, node in enumerate(self.forks)

@@ -100,7 +100,7 @@ def _seen_by(tree: Tree, width: int) -> Tensor:
 
 
 def _mask(shown: Tensor, sees: Tensor, dtype: torch.dtype) -> Tensor:
-    """The additive attention mask [rows, 1, new, all]: every new token sees what was cached, as far as it is real."""
+    """The additive mask [rows, 1, new, all]: a new token sees what `sees` says and all cached, if real."""
     before = shown.shape[1] - sees.shape[1]
     allowed = torch.nn.functional.pad(sees, (before, 0), value=True)[None] & shown[:, None, :]
     mask = torch.zeros(allowed.shape, dtype=dtype, device=shown.device)

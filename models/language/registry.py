@@ -10,7 +10,7 @@ __all__ = ["ENGINES", "InvalidSetting", "ReaderSettings", "build_engine"]
 
 
 def build_engine(settings: ReaderSettings) -> Engine:
-    """The engine that settings ask for. Raises InvalidSetting, or WeightsUnavailable where it finds no weights."""
+    """The engine that settings ask for. Raises InvalidSetting or WeightsUnavailable."""
     build = ENGINES.get(settings.engine)
     if build is None:
         raise InvalidSetting("engine", f"no engine {settings.engine!r}", f"use one of {', '.join(ENGINES)}")

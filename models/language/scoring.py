@@ -25,7 +25,7 @@ class Read:
 class Scorer:
     """Scores label trees behind prompts whose frame is fixed.
 
-    `cached=False` reads the instruction again in every row: for measuring, and to prove that it changes nothing.
+    `cached=False` reads the instruction again in every row: to measure, and to prove that it changes nothing.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Scorer:
 
 
 def batches(lengths: Sequence[int], limit: int) -> Iterator[list[int]]:
-    """Places grouped so that rows x longest stays within `limit`, from the shortest on; one at least a group."""
+    """Places grouped so that rows x longest stays within `limit`, shortest first; at least one a group."""
     group: list[int] = []
     for place in sorted(range(len(lengths)), key=lengths.__getitem__):
         if group and (len(group) + 1) * lengths[place] > limit:

@@ -5,25 +5,25 @@ where triggers stand in chats, since a small model names a letter with little co
 """
 
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from functools import cached_property
 
 import torch
 
-from models.language.labels import TRIGGER, Tree, source
+from models.language.labels import LETTERS, TRIGGER, Tree, source
 from models.language.prompts import explain_body, lettered
 from models.language.scoring import Read, Scorer, Scores, corrected
 from models.language.writing import write
 from models.reader import ExplainRequest, ObserveRequest
-from tracker.context import WindowTurn
+from tracker.context import WINDOW_TURNS, WindowTurn
 from tracker.observations import Evidence, Explanation, Trigger
-from tracker.records import Modality
 from tracker.stances import Stance, TriggerKind
 
 REASON_CUE = "Reason:"
 REASON_TOKENS = 48
 SENTENCE = re.compile(r".+?[.!?。！？](?=\s|$)|.+", re.DOTALL)
 DIGITS = 6
+SHOWN_TURNS = WINDOW_TURNS + 1  # the window and the new turn
 
 # Where the first trigger turn of the benchmark's English training flips stands: the turn replied to 64 %, the
 # flipping turn 16 %, another's 17 % and the holder's own 3 %, both falling with distance.
@@ -36,79 +36,54 @@ class Attribution:
     def __init__(self, scorer: Scorer, *, correct: bool) -> None:
         self._scorer, self._correct = scorer, correct
         self._backbone = scorer.backbone
-        self._trees: dict[int, Tree] = {}
-        self._priors: dict[int, Scores] = {}
+        self._turns = source(SHOWN_TURNS)
+        self._tree = Tree((TRIGGER, self._turns), self._backbone.encode)
 
     def explain(self, requests: Sequence[ExplainRequest]) -> list[Explanation]:
         """One explanation a request, in order; the requests fit the budget already."""
-        by_turns: dict[int, list[int]] = defaultdict(list)
-        for place, request in enumerate(requests):
-            by_turns[len(lettered(request.observed))].append(place)
+        bodies = [explain_body(request.observed, request.after) for request in requests]
         done: dict[int, Explanation] = {}
-        for turns, places in by_turns.items():
-            group = [requests[place] for place in places]
-            done.update(zip(places, self._alike(turns, group), strict=True))
+        for read in self._scorer.read(bodies, self._tree):
+            batch = self._batch([requests[place] for place in read.places], read)
+            done.update(zip(read.places, batch, strict=True))
         return [done[place] for place in range(len(requests))]
 
-    def _alike(self, turns: int, requests: Sequence[ExplainRequest]) -> list[Explanation]:
-        """Explanations of flips that show equally many turns, and so share a tree."""
-        done: dict[int, Explanation] = {}
-        for read in self._scorer.read(
-            [explain_body(request.observed, request.after) for request in requests], self._tree(turns)
-        ):
-            batch = [requests[place] for place in read.places]
-            done.update(zip(read.places, self._batch(turns, batch, read), strict=True))
-        return [done[place] for place in range(len(requests))]
-
-    def _batch(self, turns: int, requests: Sequence[ExplainRequest], read: Read) -> Iterator[Explanation]:
-        kind_slot, turn_slot = self._tree(turns).slots
-        prior = self._prior(turns) if self._correct else {}
-        kinds = corrected(read.scores[kind_slot.cue], prior.get(kind_slot.cue))
-        chosen = corrected(read.scores[turn_slot.cue], prior.get(turn_slot.cue))
+    def _batch(self, requests: Sequence[ExplainRequest], read: Read) -> Iterator[Explanation]:
+        prior = self._prior if self._correct else {}
+        kinds = corrected(read.scores[TRIGGER.cue], prior.get(TRIGGER.cue))
+        chosen = corrected(read.scores[self._turns.cue], prior.get(self._turns.cue))
         weights = torch.tensor([_weights(request.observed) for request in requests], device=chosen.device)
-        letters = [list(turn_slot.words)[index] for index in (chosen * weights).argmax(dim=-1).tolist()]
-        labels = [list(kind_slot.words)[index] for index in kinds.argmax(dim=-1).tolist()]
-        reasons = self._reasons(
-            read,
-            [
-                f"{kind_slot.answer(label)}\n{turn_slot.answer(letter)}\n{REASON_CUE}"
-                for label, letter in zip(labels, letters, strict=True)
-            ],
-        )
+        labels = [list(TRIGGER.words)[index] for index in kinds.argmax(dim=-1).tolist()]
+        letters = [LETTERS[index] for index in (chosen * weights).argmax(dim=-1).tolist()]
+        reasons = self._reasons(read, labels, letters)
         for row, request in enumerate(requests):
             mover = lettered(request.observed)[letters[row]]
             confidence = round(kinds[row].max().item(), DIGITS)
             trigger = Trigger(TriggerKind(labels[row]), (mover.turn,), (mover.holder,), confidence)
             yield _explanation(request, trigger, reasons[row] or _plain_reason(request, mover))
 
-    def _reasons(self, read: Read, cues: Sequence[str]) -> list[str]:
-        """A sentence a row, written behind the answers that were scored."""
-        rows = [self._backbone.encode(cue) for cue in cues]
-        model, stops = self._backbone.model, self._backbone.stops
-        written = write(model, read.context, rows, stops, REASON_TOKENS)
+    def _reasons(self, read: Read, labels: Sequence[str], letters: Sequence[str]) -> list[str]:
+        """A sentence a row, written behind the answers that were chosen."""
+        rows = [
+            self._backbone.encode(f"{TRIGGER.answer(label)}\n{self._turns.answer(letter)}\n{REASON_CUE}")
+            for label, letter in zip(labels, letters, strict=True)
+        ]
+        written = write(self._backbone.model, read.context, rows, self._backbone.stops, REASON_TOKENS)
         return [_sentence(self._backbone.decode(tokens)) for tokens in written]
 
-    def _tree(self, turns: int) -> Tree:
-        if turns not in self._trees:
-            self._trees[turns] = Tree((TRIGGER, source(turns)), self._backbone.encode)
-        return self._trees[turns]
-
-    def _prior(self, turns: int) -> Scores:
+    @cached_property
+    def _prior(self) -> Scores:
         """What kinds and letters get where no turn says anything."""
-        if turns not in self._priors:
-            window = tuple(WindowTurn(str(place), "B", "N/A") for place in range(turns - 1))
-            observed = ObserveRequest("", WindowTurn("", "A", "N/A"), 0, "", "N/A", Stance.SUPPORT, window)
-            body = explain_body(observed, Stance.OPPOSE)
-            self._priors[turns] = self._scorer.prior([body], self._tree(turns))
-        return self._priors[turns]
+        window = tuple(WindowTurn(str(place), "B", "N/A") for place in range(SHOWN_TURNS - 1))
+        observed = ObserveRequest("", WindowTurn("", "A", "N/A"), 0, "", "N/A", Stance.SUPPORT, window)
+        return self._scorer.prior([explain_body(observed, Stance.OPPOSE)], self._tree)
 
 
 def _weights(request: ObserveRequest) -> list[float]:
-    """How often a trigger stands where each shown turn stands, oldest first, the new turn last."""
-    return [
-        _weight(request, turn, distance)
-        for turn, distance in zip(request.window, range(len(request.window), 0, -1), strict=True)
-    ] + [SELF]
+    """How often a trigger stands where each shown turn stands, oldest first, the new turn last; 0 for no turn."""
+    behind = len(request.window)
+    shown = [_weight(request, turn, behind - place) for place, turn in enumerate(request.window)]
+    return [*shown, SELF] + [0.0] * (SHOWN_TURNS - behind - 1)
 
 
 def _weight(request: ObserveRequest, turn: WindowTurn, distance: int) -> float:

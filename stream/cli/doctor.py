@@ -76,14 +76,14 @@ def _checks(report: Report) -> Table:
 
 
 def _settings(report: Report) -> Table:
-    table = _table("Settings", "from", "setting", "value", "meaning")
+    table = _table("Settings", "from", "setting", "value")
     for row in report.settings:
-        table.add_row(row.source, row.env or row.key, Text(row.value), Text(row.help, "dim"))
+        table.add_row(row.source, row.env or row.key, Text(row.value))
     return table
 
 
 def _table(title: str, *columns: str) -> Table:
-    """Its first two columns whole at any width; of a path or an address in the others nothing is cut off."""
+    """Its first two columns whole at any width; of a path or an address in the last nothing is cut off."""
     table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
     for at, column in enumerate(columns):
         table.add_column(column, no_wrap=at < 2, overflow="fold")

