@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import replace
@@ -21,12 +20,13 @@ from stream.kafka import client_options
 from stream.settings import Settings
 from stream.topics import described, topic
 
-REQUEST_SECONDS = 3.0  # of one address; a broker that is there answers in milliseconds
+REQUEST_SECONDS = 2.5  # of one address; a broker that is there answers in milliseconds
 LOOK_SECONDS = 4.0
 STOP_SECONDS = 1.0
 CREATE_TIME = 0
 
-_LOGGERS = ("aiokafka", "asyncio")
+_CLIENT = "aiokafka"
+_LOGGERS = (_CLIENT, "asyncio")  # which tells of futures that a client left behind
 _IDEMPOTENCE = "idempotent producer"
 
 
@@ -69,7 +69,8 @@ class _Listener(logging.Handler):
         self._heard = heard
 
     def emit(self, record: logging.LogRecord) -> None:
-        self._heard.append(record.getMessage())
+        if record.name.startswith(_CLIENT):
+            self._heard.append(record.getMessage())
 
 
 async def look(settings: Settings, heard: list[str]) -> Cluster:
@@ -173,7 +174,7 @@ def _stop(client: Any) -> Awaitable[None]:
 
 def _cause(error: Exception, heard: list[str]) -> str:
     """What went wrong: aiokafka's error names the addresses alone, its log says why."""
-    if isinstance(error, ssl.SSLError | OSError | ValueError):
+    if isinstance(error, OSError | ValueError):
         return f"{type(error).__name__}: {error}"
     said = heard[-1].rstrip(" :") if heard else repr(error)
     return said.split(": <AIOKafka", maxsplit=1)[0]

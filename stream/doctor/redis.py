@@ -68,11 +68,13 @@ def version(info: Info) -> Check:
 
 
 def role(info: Info) -> Check:
-    """A replica takes no writes."""
-    if info["role"] == "master":
-        return ok("redis role", "primary")
-    remedy = "set VOLTEFACE_REDIS to the primary, or to redis+sentinel://, which finds it"
-    return failed("redis role", "a replica, which takes no writes", remedy)
+    """A replica takes no writes, and a cluster's node not all of them."""
+    remedy = "set VOLTEFACE_REDIS to a primary that stands alone, or to redis+sentinel://, which finds it"
+    if info["role"] != "master":
+        return failed("redis role", "a replica, which takes no writes", remedy)
+    if info.get("cluster_enabled"):
+        return warning("redis role", "a cluster's node: the store follows no redirections", remedy)
+    return ok("redis role", "primary")
 
 
 def eviction(info: Info) -> Check:

@@ -70,7 +70,8 @@ def partitions(settings: Settings, cluster: Cluster) -> Check:
         return ok("partitions", f"{next(iter(counts.values()))} in each topic")
     said = ", ".join(f"{name} {count}" for name, count in counts.items())
     least = ", ".join(name for name, count in counts.items() if count < max(counts.values()))
-    remedy = f"stop the run, then make them equal: kafka-topics.sh --alter --partitions of {least}"
+    # More partitions move keys, and entries made before would lie elsewhere than rebuild looks.
+    remedy = f"stop the run and make {least} anew; kafka-topics.sh --alter only where no record lies yet"
     return failed("partitions", said, remedy)
 
 
@@ -106,7 +107,7 @@ def append_time(settings: Settings, cluster: Cluster) -> Check:
     if cluster.append_time is False:
         found = f"{APPEND_TIME} is set, but the newest turn bears its sender's time"
         return warning(name, found, f"use Apache Kafka where the broker lacks it; {_RECEIPT}")
-    # Apache Kafka tells all of a topic's settings; Tansu repeats what the topic was made with, and obeys little.
+    # Apache Kafka tells all settings of a topic; Tansu repeats what the topic was made with, and obeys little.
     if IN_SYNC in turns.config:
         return ok(name, f"{APPEND_TIME}, by its configuration")
     found = f"{APPEND_TIME} is set, but no turn shows yet whether this broker obeys"

@@ -40,7 +40,7 @@ async def test_a_new_run_has_no_topics_and_looking_makes_none(run: Settings) -> 
 async def test_topics_as_the_agent_makes_them(run: Settings, request: pytest.FixtureRequest) -> None:
     await ensure(run)
     found = await look(run)
-    wanted = {name: "ok" for name in ("topics", "partitions", "retention of turns", "compaction")}
+    wanted = dict.fromkeys(("topics", "partitions", "retention of turns", "compaction"), "ok")
     kafka = is_kafka(request)
     wanted["idempotent producer"] = "ok" if kafka else "failed"
     wanted["time of turns"] = "ok" if kafka else "warning"
@@ -137,5 +137,6 @@ def test_logs_are_as_before_afterwards() -> None:
     before = (list(logger.handlers), logger.propagate)
     with broker.hushed() as heard:
         logging.getLogger("aiokafka.conn").error("said %s", "so")
+        logging.getLogger("asyncio").error("left behind")
     assert heard == ["said so"]
     assert (logger.handlers, logger.propagate) == before

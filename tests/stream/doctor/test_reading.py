@@ -51,7 +51,7 @@ async def test_a_worker_that_loads_and_is_ready_then() -> None:
         assert (check.status, "loads its model" in check.found) == ("warning", True)
         loaded.set()
         async with asyncio.timeout(10):
-            while (check := await look(url)).status != "ok":
+            while (check := await look(url)).status != "ok":  # noqa: ASYNC110 - the worker tells nobody
                 await asyncio.sleep(0.05)
     assert check.found == f"{url}: ready"
 

@@ -78,7 +78,7 @@ def test_a_topic_without_leader_fails() -> None:
 
 def test_unequal_partitions_fail() -> None:
     check = topics.partitions(settings(), with_topic("journal", partitions=4))
-    said(check, "failed", "volteface.journal 4", "kafka-topics.sh --alter --partitions of volteface.journal")
+    said(check, "failed", "volteface.journal 4", "make volteface.journal anew")
 
 
 @pytest.mark.parametrize(
