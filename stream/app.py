@@ -7,7 +7,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-import faust
 import structlog
 
 from models.reader import Reader
@@ -18,6 +17,7 @@ from stream.processor import Bound, Processor
 from stream.sender import Sender
 from stream.settings import Settings, propositions_for
 from stream.store.port import Store
+from stream.transport import App
 from tracker.clock import Clock
 from tracker.conversation import Rules
 from tracker.keys import LIVE
@@ -54,9 +54,9 @@ def processor(settings: Settings, store: Store, reader: Reader) -> Processor:
     )
 
 
-def build(settings: Settings, agent: Agent, datadir: Path) -> faust.App:
+def build(settings: Settings, agent: Agent, datadir: Path) -> App:
     """The Faust app that feeds the agent from the run's turns topic. Call it inside the running loop."""
-    app = faust.App(
+    app = App(
         lag.group(settings),
         broker=[f"kafka://{server}" for server in settings.bootstrap_servers],
         broker_credentials=faust_credentials(settings),

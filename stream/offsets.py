@@ -36,7 +36,8 @@ class Offsets(Generic[T]):
 
     def holds(self, partition: Partition, offset: int, held: T) -> bool:
         """Whether this very one is in flight."""
-        return self._open.get(partition, {}).get(offset, (None, False))[0] is held
+        pending = self._open.get(partition)
+        return pending is not None and offset in pending and pending[offset][0] is held
 
     @property
     def open(self) -> int:

@@ -3,9 +3,18 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from models.reader import ExplainRequest, ObserveRequest, Reader, ReaderRejected
+from models.reader import ExplainRequest, ObserveRequest, Reader, ReaderRejected, ReaderUnavailable
 from stream.chain import Chain
-from tracker.conversation import Admitted, Conversation, Folded, Rules, explained, folded, state_before
+from tracker.conversation import (
+    Admitted,
+    Conversation,
+    Folded,
+    Rules,
+    WrongObservation,
+    explained,
+    folded,
+    state_before,
+)
 from tracker.observations import Explanation, Observation
 from tracker.records import CreateTurn, Reason, Refused
 from tracker.settlement import settled
@@ -74,6 +83,8 @@ async def _each(steps: list[Step], ask: Callable[[list[Step]], Awaitable[None]])
     """Ask for all steps at once; where the reader rejects that, one by one, to find which it cannot read."""
     try:
         await ask(steps)
+    except WrongObservation as wrong:  # the reader mixed answers up; a turn is never refused for that
+        raise ReaderUnavailable(str(wrong)) from wrong
     except ReaderRejected as rejected:
         if len(steps) == 1:
             steps[0].rejected = str(rejected)

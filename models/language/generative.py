@@ -15,11 +15,12 @@ from models.language.backbone import Backbone, Placement, load, local
 from models.language.budget import fit
 from models.language.labels import EMOTION, EXPRESSED, SENTIMENT, Slot, Tree
 from models.language.marks import missing
-from models.language.prompts import INSTRUCTION, observe_body, quoted
+from models.language.prompts import INSTRUCTION, REASON_INSTRUCTION, observe_body, quoted
 from models.language.scoring import Scorer, Scores, corrected
 from models.language.settings import InvalidSetting, ReaderSettings
 from models.language.triggers import Attribution
 from models.language.weights import SMOLLM2, resolve
+from models.language.writing import Writer
 from models.reader import ExplainRequest, ObserveRequest
 from tracker.context import WindowTurn
 from tracker.observations import Explanation, Mark, Model, Observation, Probabilities
@@ -30,6 +31,7 @@ UNDETERMINED = "und"
 DIGITS = 6  # of a probability: more is noise, and JSON
 SILENCE = ("N/A", "...", "")  # new turns that say nothing, to measure what labels get for nothing
 BYTES_A_TOKEN = 3
+REASON_TOKENS = 48
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,8 @@ class GenerativeEngine:
         self._tree = Tree((EXPRESSED, EMOTION, SENTIMENT), backbone.encode)
         self._correct = backbone.untrained if correct is None else correct
         self._priors: dict[Stance, Scores] = {}
-        self._attribution = Attribution(self._scorer, correct=self._correct)
+        writer = Writer(backbone, REASON_INSTRUCTION, self._limits.batch, REASON_TOKENS)
+        self._attribution = Attribution(self._scorer, writer, correct=self._correct)
         self._check_room()
 
     def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:

@@ -1,25 +1,23 @@
 """Prompts scored in batches: frame, prefix and tree brought together, and label priors taken out."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
 from models.language.backbone import Backbone
 from models.language.labels import Tree
-from models.language.prefix import Context, Prefix, extend
+from models.language.prefix import Prefix, extend
 
 Scores = dict[str, Tensor]  # by cue: probabilities [rows, labels], in the order of the slot's words
 
 
-@dataclass
-class Read:
-    """One batch that was read: which of the given bodies, their label scores, and the context behind them."""
+class Read(NamedTuple):
+    """One batch that was read: which of the given bodies, and their label scores."""
 
     places: list[int]
     scores: Scores
-    context: Context
 
 
 class Scorer:
@@ -43,7 +41,7 @@ class Scorer:
         for places in batches([len(row) + len(tree.ids) for row in rows], self._batch_tokens):
             context = self._prefix.rows(len(places))
             logits = extend(self.backbone.model, context, [rows[place] for place in places], tree)
-            yield Read(places, tree.scores(logits), context)
+            yield Read(places, tree.scores(logits))
 
     def prior(self, bodies: Sequence[str], tree: Tree) -> Scores:
         """Log of each label's mean probability over bodies that say nothing: [1, labels] by cue."""

@@ -4,24 +4,20 @@ Kind and turn are scored like any label. For the turn, the model's choice among 
 where triggers stand in chats, since a small model names a letter with little conviction.
 """
 
-import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 
 import torch
 
 from models.language.labels import LETTERS, TRIGGER, Tree, source
-from models.language.prompts import explain_body, lettered
+from models.language.prompts import explain_body, lettered, reason_body
 from models.language.scoring import Read, Scorer, Scores, corrected
-from models.language.writing import write
+from models.language.writing import Writer
 from models.reader import ExplainRequest, ObserveRequest
 from tracker.context import WINDOW_TURNS, WindowTurn
 from tracker.observations import Evidence, Explanation, Trigger
 from tracker.stances import Stance, TriggerKind
 
-REASON_CUE = "Reason:"
-REASON_TOKENS = 48
-SENTENCE = re.compile(r".+?[.!?。！？](?=\s|$)|.+", re.DOTALL)
 DIGITS = 6
 SHOWN_TURNS = WINDOW_TURNS + 1  # the window and the new turn
 
@@ -33,11 +29,10 @@ REPLY, SELF, OTHER, OWN = 0.64, 0.16, 0.17, 0.03
 class Attribution:
     """Explains flips with a scorer's model; `correct` takes label priors out first."""
 
-    def __init__(self, scorer: Scorer, *, correct: bool) -> None:
-        self._scorer, self._correct = scorer, correct
-        self._backbone = scorer.backbone
+    def __init__(self, scorer: Scorer, writer: Writer, *, correct: bool) -> None:
+        self._scorer, self._writer, self._correct = scorer, writer, correct
         self._turns = source(SHOWN_TURNS)
-        self._tree = Tree((TRIGGER, self._turns), self._backbone.encode)
+        self._tree = Tree((TRIGGER, self._turns), scorer.backbone.encode)
 
     def explain(self, requests: Sequence[ExplainRequest]) -> list[Explanation]:
         """One explanation a request, in order; the requests fit the budget already."""
@@ -55,21 +50,15 @@ class Attribution:
         weights = torch.tensor([_weights(request.observed) for request in requests], device=chosen.device)
         labels = [list(TRIGGER.words)[index] for index in kinds.argmax(dim=-1).tolist()]
         letters = [LETTERS[index] for index in (chosen * weights).argmax(dim=-1).tolist()]
-        reasons = self._reasons(read, labels, letters)
-        for row, request in enumerate(requests):
-            mover = lettered(request.observed)[letters[row]]
+        movers = [
+            lettered(request.observed)[letter] for request, letter in zip(requests, letters, strict=True)
+        ]
+        words = [TRIGGER.words[label] for label in labels]
+        reasons = self._writer.write([*map(reason_body, requests, movers, words)])
+        for row, (request, mover) in enumerate(zip(requests, movers, strict=True)):
             confidence = round(kinds[row].max().item(), DIGITS)
             trigger = Trigger(TriggerKind(labels[row]), (mover.turn,), (mover.holder,), confidence)
             yield _explanation(request, trigger, reasons[row] or _plain_reason(request, mover))
-
-    def _reasons(self, read: Read, labels: Sequence[str], letters: Sequence[str]) -> list[str]:
-        """A sentence a row, written behind the answers that were chosen."""
-        rows = [
-            self._backbone.encode(f"{TRIGGER.answer(label)}\n{self._turns.answer(letter)}\n{REASON_CUE}")
-            for label, letter in zip(labels, letters, strict=True)
-        ]
-        written = write(self._backbone.model, read.context, rows, self._backbone.stops, REASON_TOKENS)
-        return [_sentence(self._backbone.decode(tokens)) for tokens in written]
 
     @cached_property
     def _prior(self) -> Scores:
@@ -80,7 +69,7 @@ class Attribution:
 
 
 def _weights(request: ObserveRequest) -> list[float]:
-    """How often a trigger stands where each shown turn stands, oldest first, the new turn last; 0 for no turn."""
+    """How often a trigger stands where each turn does: the window, the new turn, 0 for no turn."""
     behind = len(request.window)
     shown = [_weight(request, turn, behind - place) for place, turn in enumerate(request.window)]
     return [*shown, SELF] + [0.0] * (SHOWN_TURNS - behind - 1)
@@ -102,13 +91,6 @@ def _explanation(request: ExplainRequest, trigger: Trigger, rationale: str) -> E
         evidence=tuple(Evidence(turn.turn, modality) for modality in dict.fromkeys(modalities or ["text"])),
         rationale=rationale,
     )
-
-
-def _sentence(text: str) -> str:
-    """The first sentence of what was written."""
-    first = text.strip().split("\n")[0].strip()
-    found = SENTENCE.match(first)
-    return found[0] if found else ""
 
 
 def _plain_reason(request: ExplainRequest, mover: WindowTurn) -> str:

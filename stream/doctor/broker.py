@@ -79,7 +79,8 @@ async def look(settings: Settings, heard: list[str]) -> Cluster:
         async with asyncio.timeout(LOOK_SECONDS), _started(AIOKafkaAdminClient, settings) as admin:
             whole = await admin.describe_cluster()
             # All topics: Tansu describes a topic that is asked for by name and does not exist.
-            listed = {each["topic"]: each["partitions"] for each in await admin.describe_topics()}
+            every = await admin.describe_topics()
+            listed = {each["topic"]: each["partitions"] for each in every if each["partitions"]}
             names: dict[str, str] = {topic(settings, each.name): each.name for each in described(settings)}
             present = [name for name in names if name in listed]
             configs = await _configs(admin, present)
@@ -96,7 +97,10 @@ async def _configs(admin: Any, names: list[str]) -> dict[str, dict[str, str]]:
     resources = [ConfigResource(ConfigResourceType.TOPIC, name) for name in names]
     if not resources:
         return {}
-    answers = await admin.describe_configs(resources)
+    try:
+        answers = await admin.describe_configs(resources)
+    except KafkaError:  # not to be told is no reason to say nothing of the rest
+        return {}
     return {
         name: {entry[0]: entry[1] for entry in entries}
         for answer in answers

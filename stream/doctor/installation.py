@@ -21,10 +21,18 @@ _PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 def examine() -> list[Check]:
     """Every check of this installation."""
-    python, requirements = declared()
-    ranges = {requirement.name: requirement for requirement in map(Requirement, requirements)}
-    packages = [package(ranges[name]) for name in PACKAGES]
-    return [interpreter(python), *packages, *evaluated([media, embedded_broker, embedded_redis, java])]
+    return [*versions(), *evaluated([media, embedded_broker, embedded_redis, java])]
+
+
+def versions() -> list[Check]:
+    """Python and the packages that matter, against what is declared."""
+    try:
+        python, requirements = declared()
+    except importlib.metadata.PackageNotFoundError:
+        found = "volteface runs from neither a checkout nor an installation: no ranges to compare with"
+        return [warning("packages", found, "run: pip install volteface")]
+    wanted = [one for one in map(Requirement, requirements) if one.name in PACKAGES]
+    return [interpreter(python), *map(package, wanted)]
 
 
 def declared(pyproject: Path = _PYPROJECT) -> tuple[str, list[str]]:

@@ -107,7 +107,7 @@ def append_time(settings: Settings, cluster: Cluster) -> Check:
     if cluster.append_time is False:
         found = f"{APPEND_TIME} is set, but the newest turn bears its sender's time"
         return warning(name, found, f"use Apache Kafka where the broker lacks it; {_RECEIPT}")
-    # Apache Kafka tells all settings of a topic; Tansu repeats what the topic was made with, and obeys little.
+    # Apache Kafka tells all settings of a topic; Tansu repeats what it was made with, and obeys little.
     if IN_SYNC in turns.config:
         return ok(name, f"{APPEND_TIME}, by its configuration")
     found = f"{APPEND_TIME} is set, but no turn shows yet whether this broker obeys"

@@ -13,7 +13,7 @@ from tracker.records import CreateTurn, DeclareTarget, Record, encode
 PROPOSITION = "The debate concerning whether the city centre should be closed to private cars"
 PERIOD = 20  # turns after which a conversation says the same again
 HOLDERS = 5
-START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+START = dt.datetime.now(dt.UTC) - dt.timedelta(days=1)  # a live run refuses what is older than its reach
 SPEAKING = 0.3  # of the turns take a position
 CHANGING = 0.15  # of those go against their holder's habit
 

@@ -1,12 +1,21 @@
 """Settings of a run of its own on each real broker, and one Redis."""
 
+from collections.abc import Iterator
 from uuid import uuid4
 
 import pytest
 
+from stream.embedded import EmbeddedRedis
 from stream.embedded.broker import Broker
 from stream.settings import Settings
 from tests.end_to_end.harness import settings_of
+
+
+@pytest.fixture(scope="session")
+def redis_url() -> Iterator[str]:
+    """One Redis: that its versions agree is tested with the store."""
+    with EmbeddedRedis() as server:
+        yield server.url
 
 
 @pytest.fixture(scope="session", params=["tansu", "kafka"])

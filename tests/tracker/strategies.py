@@ -113,11 +113,10 @@ def declarations(draw: st.DrawFn, number: int) -> DeclareTarget:
 @st.composite
 def dialogues(draw: st.DrawFn, most: int = 30) -> list[Record]:
     """A conversation's records in order of arrival, with at least one target."""
-    kinds = draw(st.lists(st.sampled_from([creates, creates, creates, declarations]), max_size=most))
+    kinds = draw(st.lists(st.sampled_from([True, True, True, False]), max_size=most))
     found: list[Record] = [declare(proposition) for proposition in PROPOSITIONS[: draw(st.integers(1, 3))]]
-    for number, kind in enumerate(kinds):
-        record: Record = draw(kind(number))
-        found.append(record)
+    for number, turn in enumerate(kinds):
+        found += [draw(creates(number))] if turn else [draw(declarations(number))]
     return found
 
 

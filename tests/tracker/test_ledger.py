@@ -35,6 +35,7 @@ def test_a_turns_entry_is_compact_and_complete() -> None:
 def test_a_target_records_entry_has_no_turn() -> None:
     entry = play([declare(PROPOSITIONS[0], "d-1")])[0].journal.entry
     assert entry == LedgerEntry(id="d-1", op="target", arrival=1, sent_at=at(0))
+    assert msgspec.to_builtins(entry).keys() == {"id", "op", "arrival", "sent_at"}  # compact
 
 
 def test_the_journal_carries_source_explanations_states_and_header() -> None:

@@ -7,6 +7,7 @@ import time
 import pytest
 from aiokafka import AIOKafkaProducer
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.errors import IncompatibleBrokerVersion
 
 from stream.doctor import Check, broker
 from stream.kafka import client_options
@@ -113,6 +114,19 @@ async def test_a_port_that_never_answers_ends_in_time() -> None:
         began, port = time.monotonic(), silent.getsockname()[1]
         unanswered(await look(settings(broker=f"kafka://127.0.0.1:{port};127.0.0.1:{port}")), "no answer")
         assert time.monotonic() - began < broker.LOOK_SECONDS + 2
+
+
+async def test_a_broker_that_does_not_tell_its_configuration(
+    run: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def refused(*_: object) -> None:
+        raise IncompatibleBrokerVersion
+
+    await ensure(run)
+    monkeypatch.setattr(AIOKafkaAdminClient, "describe_configs", refused)
+    found = await look(run)
+    names = ("broker", "topics", "retention of turns", "compaction", "min.insync.replicas")
+    assert [found[name].status for name in names] == ["ok", "ok", "warning", "warning", "skipped"]
 
 
 async def test_credentials_that_the_broker_does_not_take_are_the_reason(run: Settings) -> None:

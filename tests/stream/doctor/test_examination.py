@@ -1,6 +1,7 @@
 """All checks together: wrong settings, parts that break, hang or are slow, and dead services in time."""
 
 import asyncio
+import socket
 import time
 from pathlib import Path
 
@@ -59,6 +60,21 @@ async def test_dead_services_are_told_in_time(capfd: pytest.CaptureFixture[str])
     wrong = {check.name for check in report.checks if check.status is Status.FAILED}
     assert wrong == {"broker", "redis", "worker"}
     assert capfd.readouterr() == ("", "")
+
+
+async def test_silent_services_are_told_in_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = f"127.0.0.1:{silent.getsockname()[1]}"
+        environment = {
+            "VOLTEFACE_BROKER": f"kafka://{where};{where};{where}",
+            "VOLTEFACE_REDIS": f"redis+sentinel://{where},{where},{where}/main",
+            "VOLTEFACE_WORKER": f"http://{where}",
+        }
+        began = time.monotonic()
+        report = await examine(environment)
+        assert time.monotonic() - began < 10
+    wrong = {check.name for check in report.checks if check.status is Status.FAILED}
+    assert wrong == {"broker", "redis", "worker"}
 
 
 async def test_a_wrong_setting_is_named_and_what_stands_on_it_is_not_judged_by_a_default() -> None:

@@ -40,6 +40,15 @@ def test_a_foreign_pyproject_is_not_believed(tmp_path: Path, monkeypatch: pytest
     assert installation.declared(tmp_path / "pyproject.toml") == (">=3 of volteface", ["redis>=7"])
 
 
+def test_code_that_is_not_installed_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nothing() -> tuple[str, list[str]]:
+        raise importlib.metadata.PackageNotFoundError("volteface")
+
+    monkeypatch.setattr(installation, "declared", nothing)
+    found = by_name(installation.examine())
+    assert (found["packages"].status, "java and maven" in found) == ("warning", True)
+
+
 def test_the_media_extra_is_only_named_where_it_is_absent(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(installation, "MEDIA", "no-such-package")
     check = installation.media()

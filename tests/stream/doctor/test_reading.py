@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import numpy as np
@@ -116,7 +117,7 @@ def nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def _none_installed(name: str) -> str:
-    raise reading.importlib.metadata.PackageNotFoundError(name)
+    raise PackageNotFoundError(name)
 
 
 def test_weights_that_are_to_be_downloaded_are_a_warning_and_are_left_alone(nothing: Path) -> None:

@@ -3,6 +3,7 @@
 import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from redis import Redis
@@ -33,7 +34,6 @@ async def test_what_is_set_wrongly_is_told(own: tuple[str, "Redis"]) -> None:
     url, client = own
     client.config_set("maxmemory", "100mb")
     client.config_set("maxmemory-policy", "allkeys-lru")
-    client.config_set("appendonly", "yes")
     client.replicaof("127.0.0.1", "1")
     found = await look(url)
     assert {name: check.status for name, check in found.items()} == {
@@ -41,10 +41,15 @@ async def test_what_is_set_wrongly_is_told(own: tuple[str, "Redis"]) -> None:
         "redis version": "ok",
         "redis role": "failed",
         "redis eviction": "failed",
-        "redis persistence": "ok",
+        "redis persistence": "warning",
         "redis memory": "ok",
     }
     assert found["redis eviction"].found == "allkeys-lru: a full Redis would forget stances"
+
+
+async def test_a_redis_with_a_data_folder_lacks_nothing(tmp_path: Path) -> None:
+    with EmbeddedRedis(tmp_path) as server:
+        assert {check.status for check in (await look(server.url)).values()} == {"ok"}
 
 
 async def test_a_password_that_is_missing_or_wrong(own: tuple[str, "Redis"]) -> None:

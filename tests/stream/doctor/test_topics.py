@@ -7,9 +7,10 @@ import pytest
 from stream.doctor import topics
 from stream.doctor.checks import Check
 from stream.doctor.topics import Cluster, FoundTopic
+from stream.topics import DAY_MS
 from tests.stream.doctor.helpers import settings
 
-KEPT = {"cleanup.policy": "delete", "retention.ms": str(7 * topics.DAY_MS), "min.insync.replicas": "2"}
+KEPT = {"cleanup.policy": "delete", "retention.ms": str(7 * DAY_MS), "min.insync.replicas": "2"}
 GOOD = Cluster(
     "c-1",
     3,
@@ -84,8 +85,8 @@ def test_unequal_partitions_fail() -> None:
 @pytest.mark.parametrize(
     ("config", "status", "part"),
     [
-        ({"retention_ms": str(topics.DAY_MS)}, "failed", "1 days"),
-        ({"retention_ms": str(topics.DAY_MS)}, "failed", f"retention.ms={7 * topics.DAY_MS}"),
+        ({"retention_ms": str(DAY_MS)}, "failed", "1 days"),
+        ({"retention_ms": str(DAY_MS)}, "failed", f"retention.ms={7 * DAY_MS}"),
         ({"retention_ms": "-1"}, "ok", "forever"),
         ({"retention_ms": None}, "warning", "DescribeConfigs"),
         ({"retention_bytes": "1000"}, "warning", "retention.bytes=-1"),
