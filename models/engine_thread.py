@@ -30,7 +30,7 @@ class EngineThread:
 
     def __init__(self, *, waiting: int = 32, name: str = "engine") -> None:
         self._work: queue.Queue[_Work | None] = queue.Queue(maxsize=waiting)
-        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread = _Thread(target=self._run, name=name, daemon=True)
         self._lock = threading.Lock()
         self._ended: Future[None] = Future()
         self._closed = False
@@ -91,6 +91,18 @@ class EngineThread:
                 self._busy_since = None
             del item, work, future  # an idle thread holds no request's text
         self._ended.set_result(None)
+
+
+class _Thread(threading.Thread):
+    """A thread of ours, to be told from others."""
+
+
+def left_running() -> bool:
+    """Whether an engine's thread still lives: then a process must end by os._exit.
+
+    An interpreter that ends under a thread inside torch aborts, and its exit status is lost.
+    """
+    return any(isinstance(thread, _Thread) for thread in threading.enumerate())
 
 
 def _settle(work: Callable[[], Any], future: "Future[Any]") -> None:

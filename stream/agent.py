@@ -7,7 +7,6 @@ in offset order of its partition, and never on cancellation (what Faust does wit
 import asyncio
 import datetime as dt
 from collections.abc import AsyncIterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,6 +15,7 @@ import structlog
 from models.reader import ReaderUnavailable
 from stream.chain import Item
 from stream.dead_letters import dead_letter
+from stream.gathering import Gathering
 from stream.offsets import Offsets, Partition
 from stream.processor import CommitContended, Processed, Processor
 from stream.sender import Sender, SenderUnavailable
@@ -28,6 +28,7 @@ log = structlog.get_logger(__name__)
 LOG_APPEND_TIME = 1
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 10.0
+GATHERED_RECORDS = 500  # with as many gathered for the next batch, the stream is read no further
 CARRIED_RECORDS = 1000  # with as many carried, no more are taken: an outage must not fill the memory
 
 Outage = (ReaderUnavailable, StoreUnavailable, SenderUnavailable, CommitContended)
@@ -86,21 +87,17 @@ class Agent:
 
     async def run(self, batches: AsyncIterator[Sequence[Any]]) -> None:
         """Take batches of Faust events until cancelled; what a bound leaves over goes first in the next."""
-        upcoming = asyncio.ensure_future(anext(batches))
+        gathering = Gathering(batches, GATHERED_RECORDS)
         try:
             while True:
-                await asyncio.wait({upcoming}, timeout=0 if self._carried else None)
-                arrived: Sequence[Any] = ()
-                if upcoming.done() and len(self._carried) < CARRIED_RECORDS:
-                    arrived = upcoming.result()
-                    upcoming = asyncio.ensure_future(anext(batches))
+                arrived: Sequence[Any] | None = ()
+                if len(self._carried) < CARRIED_RECORDS:
+                    arrived = await gathering.take(wait=not self._carried)
+                if arrived is None:
+                    return
                 await self.take(arrived)
-        except StopAsyncIteration:
-            return
         finally:
-            upcoming.cancel()
-            with suppress(asyncio.CancelledError, StopAsyncIteration):
-                await upcoming
+            await gathering.close()
 
     async def take(self, events: Sequence[Any]) -> None:
         """One batch: what was carried, then these events."""

@@ -11,6 +11,10 @@ from stream.settings import Settings
 from stream.topics import topic
 
 
+FETCH_WAIT_MS = 50
+CONFIRM_MS = 500
+
+
 class Lag:
     """Asks the broker for ends and commits; made by `watching`."""
 
@@ -27,10 +31,18 @@ class Lag:
         ends = await self._consumer.end_offsets(partitions)
         starts = await self._consumer.beginning_offsets(partitions)
         committed = await self._admin.list_consumer_group_offsets(self._group, partitions=partitions)
-        return sum(
-            ends[partition] - max(_offset(committed.get(partition)), starts[partition])
-            for partition in partitions
-        )
+        finished = {
+            partition: max(_offset(committed.get(partition)), starts[partition]) for partition in partitions
+        }
+        behind = sum(max(0, ends[partition] - finished[partition]) for partition in partitions)
+        return behind or await self._unlisted(finished)
+
+    async def _unlisted(self, finished: dict[TopicPartition, int]) -> int:
+        """Records beyond the end that is listed: Tansu lists a last batch as if it held one record."""
+        for partition, offset in finished.items():
+            self._consumer.seek(partition, offset)
+        found = await self._consumer.getmany(*finished, timeout_ms=CONFIRM_MS)
+        return sum(len(records) for records in found.values())
 
 
 def group(settings: Settings) -> str:
@@ -42,7 +54,9 @@ def group(settings: Settings) -> str:
 async def watching(settings: Settings) -> AsyncIterator[Lag]:
     """A Lag that may be asked while the block runs."""
     admin = AIOKafkaAdminClient(**client_options(settings))
-    consumer = AIOKafkaConsumer(topic(settings, "turns"), **client_options(settings))
+    consumer = AIOKafkaConsumer(
+        topic(settings, "turns"), **client_options(settings), fetch_max_wait_ms=FETCH_WAIT_MS
+    )
     try:
         await admin.start()
         await consumer.start()

@@ -112,7 +112,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     reader: Annotated[Engine, about("Engine that reads turns")] = "generative"
     model: Annotated[Path | None, about("Folder of the language model; unset: the wheel's")] = None
-    adapter: Annotated[Path | None, about("Folder of a trained peft adapter; unset: none, answers are marked untrained")] = None
+    adapter: Annotated[
+        Path | None, about("Folder of a trained peft adapter; unset: none, answers are marked untrained")
+    ] = None
     cache: Annotated[Path, about("Folder of converted weights")] = Path("~/.cache/volteface").expanduser()
     device: Annotated[str, about("Where the model runs", _DEVICE_IS, pattern=_DEVICE)] = "auto"
     dtype: Annotated[DType, about("Number format of the weights")] = "auto"

@@ -16,6 +16,7 @@ Counter = Callable[[str], int]
 
 FRAME_TOKENS = 48  # headings, state and names around the texts
 TURN_TOKENS = 16  # letter, marks and reply of one window turn
+CUE_TOKENS = 5  # modality and marks of one media item
 TURN_SHARE, PROPOSITION_SHARE, WINDOW_SHARE = 0.5, 0.25, 0.2  # of the budget, at most
 LEAST_TOKENS = 12  # a turn cut shorter says nothing
 GAP = " … "
@@ -27,14 +28,14 @@ def fit(request: ObserveRequest, budget: int, count: Counter) -> ObserveRequest:
     """The request cut to `budget` tokens as `count` counts them; its window keeps its order."""
     turn = _shrunk(request.turn, int(budget * TURN_SHARE), count)
     proposition = cut(request.proposition, int(budget * PROPOSITION_SHARE), count)
-    left = budget - FRAME_TOKENS - _cost(turn, count) - count(proposition)
+    left = budget - FRAME_TOKENS - cost(turn, count) - count(proposition)
     shown: dict[int, WindowTurn] = {}
     for place in _places(request):
         room = min(left, int(budget * WINDOW_SHARE)) - TURN_TOKENS - count(name(request.window[place].holder))
         if room < LEAST_TOKENS:
             break
         shown[place] = _shrunk(request.window[place], room, count)
-        left -= TURN_TOKENS + count(name(shown[place].holder)) + _cost(shown[place], count)
+        left -= TURN_TOKENS + count(name(shown[place].holder)) + cost(shown[place], count)
     window = tuple(shown[place] for place in sorted(shown))
     return msgspec.structs.replace(request, turn=turn, proposition=proposition, window=window)
 
@@ -74,8 +75,9 @@ def _places(request: ObserveRequest) -> Iterator[int]:
     yield from dict.fromkeys([*first, *own, *newest_first])
 
 
-def _cost(turn: WindowTurn, count: Counter) -> int:
-    return sum(count(text) for text in _texts(turn))
+def cost(turn: WindowTurn, count: Counter) -> int:
+    """What a turn's text and cues cost, without its letter and names."""
+    return CUE_TOKENS * len(turn.media) + sum(count(text) for text in _texts(turn))
 
 
 def _texts(turn: WindowTurn) -> list[str]:
@@ -84,9 +86,10 @@ def _texts(turn: WindowTurn) -> list[str]:
 
 def _shrunk(turn: WindowTurn, room: int, count: Counter) -> WindowTurn:
     """The turn with its text and cues cut to `room` tokens together."""
-    costs = [count(text) for text in _texts(turn)]
-    if sum(costs) <= room:
+    if cost(turn, count) <= room:
         return turn
+    costs = [count(text) for text in _texts(turn)]
+    room = max(0, room - CUE_TOKENS * len(turn.media))
     shares = iter(_shares(costs, room))
     text = cut(turn.text, next(shares), count)
     media = tuple(

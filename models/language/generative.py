@@ -66,7 +66,7 @@ class GenerativeEngine:
 
     def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
         """One observation a request, in order; label probabilities do not depend on who shares the batch."""
-        bodies = [observe_body(self._fitted(request)) for request in requests]
+        bodies = [self.body(request) for request in requests]
         seen: dict[int, Observation] = {}
         with torch.inference_mode():
             for read in self._scorer.read(bodies, self._tree):
@@ -84,6 +84,10 @@ class GenerativeEngine:
                     for request in requests
                 ]
             )
+
+    def body(self, request: ObserveRequest) -> str:
+        """What a prompt shows of a request, behind the instruction."""
+        return observe_body(self._fitted(request))
 
     def tokens(self, request: ObserveRequest) -> int:
         """About how many tokens a request costs: from its bytes, so that asking costs nothing."""

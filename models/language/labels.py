@@ -113,7 +113,8 @@ class Tree:
         """The path of each label, through nodes shared as far as their tokens are."""
         root: dict[int, int] = {}
         paths = [self._path(root, encode(slot.answer(label))) for label in slot.words]
-        if len(root) > 1 or any(self._children[path[-1]] for path in paths):
+        leaves = {path[-1] for path in paths}
+        if len(root) > 1 or len(leaves) < len(paths) or any(self._children[leaf] for leaf in leaves):
             raise ValueError(f"{slot.cue}: this tokenizer lets one label begin with another")
         return paths
 

@@ -32,12 +32,12 @@ class Prefix:
         if ids:
             with torch.no_grad():
                 extend(model, context, [list(ids)])
-        self._layers = [(layer.keys, layer.values) for layer in context.cache.layers]
+        self.layers = [(layer.keys, layer.values) for layer in context.cache.layers]
         self._real = context.real
 
     def rows(self, rows: int) -> Context:
         """A context of `rows` rows that have all read the instruction."""
-        views = [(k.expand(rows, -1, -1, -1), v.expand(rows, -1, -1, -1)) for k, v in self._layers]
+        views = [(k.expand(rows, -1, -1, -1), v.expand(rows, -1, -1, -1)) for k, v in self.layers]
         real = self._real.expand(rows, -1)
         return Context(DynamicCache(views), real, real.sum(dim=1))
 

@@ -1,9 +1,11 @@
 """`volteface`: every command, and what they have in common."""
 
+import os
 import sys
 
 import typer
 
+from models.engine_thread import left_running
 from stream.cli import agent, demo, doctor, replay, track, up, worker
 from stream.options import SettingsError
 
@@ -25,11 +27,23 @@ app.command()(doctor.doctor)
 
 def main() -> None:
     """Run a command; an error that a person can mend is one line and exit status 2."""
+    status = _run()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    if left_running():
+        os._exit(status)
+    sys.exit(status)
+
+
+def _run() -> int:
     try:
         app()
+    except SystemExit as ended:
+        return ended.code if isinstance(ended.code, int) else 0
     except SettingsError as error:
         sys.stderr.write(f"volteface: {error}\n")
-        sys.exit(2)
+        return 2
+    return 0
 
 
 if __name__ == "__main__":

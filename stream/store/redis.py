@@ -97,8 +97,13 @@ class RedisStore:
     def _key(self, key: ConversationKey, part: str) -> str:
         return keys.redis_key(self._prefix, self._run, key.tenant, key.name, part)
 
+    def _keys(self, key: ConversationKey) -> list[str]:
+        """All of a conversation's keys, in the order of the parts; escaped once, not once a part."""
+        start = self._key(key, "")
+        return [start + part for part in _PARTS]
+
     def _reads(self, need: Need) -> list[Command]:
-        header, window, states, ledger, _, outbox = (self._key(need.key, part) for part in _PARTS)
+        header, window, states, ledger, _, outbox = self._keys(need.key)
         # The header first: a commit that comes between the reads is then noticed by its version.
         return [
             ("HMGET", header, "version", "body"),
@@ -133,7 +138,7 @@ class RedisStore:
         )
 
     def _script_call(self, commit: Commit) -> Command:
-        names = [self._key(commit.key, part) for part in _PARTS]
+        names = self._keys(commit.key)
         return [len(names), *names, *codec.commit_arguments(commit, self._run)]
 
 

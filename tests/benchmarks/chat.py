@@ -15,13 +15,14 @@ PERIOD = 20  # turns after which a conversation says the same again
 HOLDERS = 5
 START = dt.datetime.now(dt.UTC) - dt.timedelta(days=1)  # a live run refuses what is older than its reach
 SPEAKING = 0.3  # of the turns take a position
-CHANGING = 0.15  # of those go against their holder's habit
+CHANGING = 0.25  # of those go against their holder's habit
 
-_WORDS = (
+_SENTENCE = (
     "honestly the buses here never come on time so I would not count on them for my mother who cannot walk "
     "far but the air in our street got so much better last summer when the bridge was closed and the shops "
     "did fine too according to the paper although nobody asked the people who deliver things before six"
-).split()
+)
+_WORDS = _SENTENCE.split()
 
 
 def _text(random_: random.Random, holder: int) -> str:

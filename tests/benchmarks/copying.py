@@ -17,7 +17,9 @@ import faust
 from stream.app import FETCH_BYTES, POLL_RECORDS, STREAM_BUFFER
 
 
-def build(bootstrap: str, name: str, source: str, sink: str, partitions: int, seconds: float, folder: str) -> Any:
+def build(
+    bootstrap: str, name: str, source: str, sink: str, partitions: int, seconds: float, folder: str
+) -> Any:
     """The Faust app. Call it inside the running loop."""
     app = faust.App(
         name,

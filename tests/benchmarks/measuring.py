@@ -7,6 +7,26 @@ from contextlib import contextmanager
 
 import msgspec
 
+Conditions = Mapping[str, str | int | float]
+
+
+class Goal(msgspec.Struct, frozen=True):
+    """Between what the median is to lie; None: open to that side."""
+
+    least: float | None = None
+    most: float | None = None
+
+    def __str__(self) -> str:
+        """As a table shows it."""
+        if self.least is None:
+            return f"at most {self.most:g}"
+        return f"at least {self.least:g}" if self.most is None else f"{self.least:g} to {self.most:g}"
+
+    def met_by(self, value: float) -> bool:
+        """Whether a value lies there."""
+        low = float("-inf") if self.least is None else self.least
+        return low <= value <= (float("inf") if self.most is None else self.most)
+
 
 class Figure(msgspec.Struct, frozen=True, kw_only=True):
     """One thing measured in every round, or the ratio of two such things round by round."""
@@ -14,7 +34,7 @@ class Figure(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     unit: str
     rounds: tuple[float, ...]
-    goal: str = ""  # what the ratio is to be, in words
+    goal: Goal | None = None
 
     @property
     def least(self) -> float:
@@ -36,7 +56,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     """What one benchmark found, and under which conditions."""
 
     name: str
-    conditions: Mapping[str, str | int | float]
+    conditions: Conditions
     figures: tuple[Figure, ...]
     seconds: float = 0.0
 
@@ -85,7 +105,7 @@ def interleaved(candidates: Mapping[str, Callable[[int], object]], rounds: int) 
     return seconds
 
 
-def ratio(name: str, above: Sequence[float], below: Sequence[float], goal: str = "") -> Figure:
+def ratio(name: str, above: Sequence[float], below: Sequence[float], goal: Goal | None = None) -> Figure:
     """One quotient a round, of two things that were measured in the same rounds."""
     quotients = tuple(high / low for high, low in zip(above, below, strict=True))
     return Figure(name=name, unit="ratio", rounds=quotients, goal=goal)

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from models.engine_thread import EngineBusy, EngineClosed, EngineThread
+from models.engine_thread import EngineBusy, EngineClosed, EngineThread, left_running
 from tests.models.worker.fakes import PATIENCE, eventually
 
 
@@ -82,3 +82,16 @@ async def test_a_thread_never_used_is_never_started() -> None:
     thread = EngineThread(name="unused-engine")
     assert await thread.close()
     assert "unused-engine" not in {running.name for running in threading.enumerate()}
+
+
+async def test_a_thread_that_hangs_is_told_to_whoever_ends_the_process() -> None:
+    await eventually(lambda: not left_running())
+    thread, held = EngineThread(), threading.Event()
+    with pytest.raises(TimeoutError):
+        await thread.call(held.wait, within=0.01)
+    assert not await thread.close(grace=0.01)
+    assert left_running()
+    held.set()
+    assert await thread.close(grace=5.0)
+    await eventually(lambda: not left_running())
+

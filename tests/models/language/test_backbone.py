@@ -1,0 +1,56 @@
+from pathlib import Path
+
+import pytest
+import torch
+
+from models.language.backbone import Backbone, Placement, fingerprint, load, local
+from models.language.settings import InvalidSetting
+
+
+def test_a_template_without_a_system_role_gets_the_instruction_from_the_user(tiny_folder: Path) -> None:
+    backbone = load(local(tiny_folder), placement=Placement("cpu", threads=1))
+    backbone.tokenizer.chat_template = (
+        "{% for m in messages %}{% if m['role'] == 'system' %}{{ raise_exception('none') }}{% endif %}"
+        "[{{ m['content'] }}]{% endfor %}"
+    )
+    head, tail = backbone.frame("Judge.")
+    assert (backbone.decode(head), backbone.decode(tail)) == ("[Judge.\n\n", "]")
+
+
+def test_no_template_is_plain_text(tiny_folder: Path) -> None:
+    backbone = load(local(tiny_folder), placement=Placement("cpu", threads=1))
+    backbone.tokenizer.chat_template = None
+    head, tail = backbone.frame("Judge.")
+    assert (backbone.decode(head), backbone.decode(tail)) == ("Judge.\n\n", "\n\n")
+
+
+def test_threads_are_what_was_asked_for(tiny_folder: Path) -> None:
+    load(local(tiny_folder), placement=Placement("cpu", threads=1))
+    assert torch.get_num_threads() == 1
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
+def test_without_a_gpu_auto_is_the_cpu_and_cuda_is_refused() -> None:
+    assert Placement().resolved() == (torch.device("cpu"), torch.float32)
+    with pytest.raises(InvalidSetting, match="device: 'cuda:0', but torch sees no GPU; use auto or cpu"):
+        Placement(device="cuda:0").resolved()
+
+
+def test_a_fingerprint_tells_weights_apart(tiny_folder: Path, tmp_path: Path) -> None:
+    for name, size in (("a", 10), ("b", 3 << 20)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "model.safetensors").write_bytes(bytes(size))
+    prints = {fingerprint(folder) for folder in (tiny_folder, tmp_path / "a", tmp_path / "b")}
+    assert len(prints) == 3
+    assert all(len(one) == 12 for one in prints)
+
+
+def test_an_answer_ends_where_the_model_says(tiny: Backbone) -> None:
+    assert tiny.stops == {2}
+
+
+@pytest.mark.parametrize("field", ["path", "adapter"])
+def test_a_folder_without_a_model_is_named(field: str, tiny_folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(InvalidSetting, match=f"^{field}: {tmp_path} ") as error:
+        load(local(tmp_path)) if field == "path" else load(local(tiny_folder), tmp_path)
+    assert error.value.field == field
