@@ -11,6 +11,7 @@ from models.language.labels import Tree
 from models.language.prefix import Prefix, extend
 
 Scores = dict[str, Tensor]  # by cue: probabilities [rows, labels], in the order of the slot's words
+LEAST_PRIOR = 1e-4
 
 
 class Read(NamedTuple):
@@ -44,11 +45,14 @@ class Scorer:
             yield Read(places, tree.scores(logits))
 
     def prior(self, bodies: Sequence[str], tree: Tree) -> Scores:
-        """Log of each label's mean probability over bodies that say nothing: [1, labels] by cue."""
+        """Log of each label's mean probability over bodies that say nothing: [1, labels] by cue.
+
+        Bounded below: a label that a model rules out must not win for being ruled out a little less.
+        """
         read = [part.scores for part in self.read(bodies, tree)]
+        shares = {slot.cue: torch.cat([scores[slot.cue] for scores in read]).exp() for slot in tree.slots}
         return {
-            slot.cue: torch.cat([scores[slot.cue] for scores in read]).exp().mean(dim=0, keepdim=True).log()
-            for slot in tree.slots
+            cue: rows.mean(dim=0, keepdim=True).clamp(min=LEAST_PRIOR).log() for cue, rows in shares.items()
         }
 
 

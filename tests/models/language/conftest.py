@@ -1,6 +1,5 @@
 """A tiny language model, made here: random weights, a tokenizer learned from the instruction's own text."""
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -73,7 +72,7 @@ def smollm2() -> Backbone:
     """The real embedded model, converted once a machine (VOLTEFACE_CACHE)."""
     from models.language.weights import SMOLLM2, resolve
 
-    return load(resolve(SMOLLM2), placement=Placement("cpu", "float32", min(2, os.cpu_count() or 1)))
+    return load(resolve(SMOLLM2), placement=Placement("cpu", "float32", threads=1))
 
 
 @pytest.fixture

@@ -1,0 +1,1 @@
+"""Metrics of both papers, and what a live system needs beside them."""
