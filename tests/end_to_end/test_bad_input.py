@@ -64,7 +64,9 @@ def raw(**fields: Any) -> Made:
 
     def made(room: str) -> bytes:
         good = {"conversation": room, "turn": "bad", "holder": "bob", "text": "hm", "sent_at": str_of(now())}
-        return json.dumps({name: given for name, given in (good | fields).items() if given != LEFT_OUT}).encode()
+        return json.dumps(
+            {name: given for name, given in (good | fields).items() if given != LEFT_OUT}
+        ).encode()
 
     return made
 

@@ -32,7 +32,9 @@ def script() -> list[Record]:
     chance = random.Random(SEED)
     rooms = [f"room {number}" for number in range(ROOMS)]
     declared: list[Record] = [
-        target(room, proposition, sent_at=EPOCH) for room in rooms for proposition in ("whether x", "whether y")
+        target(room, proposition, sent_at=EPOCH)
+        for room in rooms
+        for proposition in ("whether x", "whether y")
     ]
     return declared + [_turn(chance, rooms[number % ROOMS], number) for number in range(TURNS)]
 
@@ -74,7 +76,9 @@ async def test_a_killed_run_ends_as_an_undisturbed_one(
         for share in SHARES[named_broker[0]]:
             with agent_process(disturbed, tmp_path / "agent.log") as process:
                 enough = share * len(records)
-                await killed.until(lambda seen, enough=enough: len(seen.arrivals()) >= enough, f"{share} of it")
+                await killed.until(
+                    lambda seen, enough=enough: len(seen.arrivals()) >= enough, f"{share} of it"
+                )
                 process.kill()
         assert len(killed.arrivals()) < len(records), "killed too late to show anything"
         with agent_process(disturbed, tmp_path / "agent.log"):

@@ -94,4 +94,3 @@ async def test_a_thread_that_hangs_is_told_to_whoever_ends_the_process() -> None
     held.set()
     assert await thread.close(grace=5.0)
     await eventually(lambda: not left_running())
-

