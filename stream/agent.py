@@ -28,7 +28,6 @@ log = structlog.get_logger(__name__)
 LOG_APPEND_TIME = 1
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 10.0
-GATHERED_RECORDS = 500  # with as many gathered for the next batch, the stream is read no further
 CARRIED_RECORDS = 1000  # with as many carried, no more are taken: an outage must not fill the memory
 
 Outage = (ReaderUnavailable, StoreUnavailable, SenderUnavailable, CommitContended)
@@ -76,10 +75,17 @@ class Agent:
     """Takes batches of deliveries until each is finished, however often a part is down meanwhile."""
 
     def __init__(
-        self, processor: Processor, store: Store, sender: Sender, *, live: bool, poison_attempts: int = 5
+        self,
+        processor: Processor,
+        store: Store,
+        sender: Sender,
+        *,
+        live: bool,
+        poison_attempts: int = 5,
+        batch_records: int = 500,
     ) -> None:
         self._processor, self._store, self._sender = processor, store, sender
-        self._live, self._poison_attempts = live, poison_attempts
+        self._live, self._poison_attempts, self._batch_records = live, poison_attempts, batch_records
         self._offsets: Offsets[Delivery] = Offsets(lambda delivery: delivery.event.ack())
         self._carried: list[Delivery] = []
         self._pause = FIRST_PAUSE_SECONDS
@@ -87,7 +93,7 @@ class Agent:
 
     async def run(self, batches: AsyncIterator[Sequence[Any]]) -> None:
         """Take batches of Faust events until cancelled; what a bound leaves over goes first in the next."""
-        gathering = Gathering(batches, GATHERED_RECORDS)
+        gathering = Gathering(batches, self._batch_records)
         try:
             while True:
                 arrived: Sequence[Any] | None = ()

@@ -112,6 +112,7 @@ async def run(
         sender,
         live=settings.run == LIVE,
         poison_attempts=settings.poison_attempts,
+        batch_records=settings.batch_records,
     )
     app = build(settings, agent, datadir)
     try:

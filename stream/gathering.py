@@ -24,15 +24,19 @@ class Gathering(Generic[T]):
         self._task = asyncio.ensure_future(self._gather())
 
     async def take(self, *, wait: bool) -> list[T] | None:
-        """All that waits; with `wait`, at least one. None at the end. Raises what the iterator raised."""
+        """What waits, at most `most`; with `wait`, at least one event. None at the end.
+
+        Raises what the iterator raised.
+        """
         if wait and not self._events and not self._ended:
             self._arrived.clear()
             await self._arrived.wait()
         if not self._events and self._ended:
             await self._task
             return None
-        taken, self._events = self._events, []
-        self._room.set()
+        taken, self._events = self._events[: self._most], self._events[self._most :]
+        if len(self._events) < self._most:
+            self._room.set()
         return taken
 
     async def close(self) -> None:
@@ -46,7 +50,7 @@ class Gathering(Generic[T]):
             async for batch in self._batches:
                 self._events += batch
                 self._arrived.set()
-                while len(self._events) >= self._most:
+                if len(self._events) >= self._most:
                     self._room.clear()
                     await self._room.wait()
         finally:

@@ -11,6 +11,7 @@ from stream.settings import Settings
 from stream.topics import topic
 
 POLL_MS = 100
+FETCH_WAIT_MS = 20  # Tansu wakes no fetch that waits; Kafka does, and answers at once
 
 
 class Tail:
@@ -34,7 +35,7 @@ class Tail:
 async def following(settings: Settings, names: Sequence[str]) -> AsyncIterator[Tail]:
     """Follow the run's topics of these short names, which exist."""
     topics = {topic(settings, name): name for name in names}
-    consumer = AIOKafkaConsumer(**client_options(settings), auto_offset_reset="earliest")
+    consumer = AIOKafkaConsumer(**client_options(settings), auto_offset_reset="earliest", fetch_max_wait_ms=FETCH_WAIT_MS)
     try:
         await consumer.start()
         partitions = [

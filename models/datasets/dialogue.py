@@ -1,13 +1,18 @@
-"""The one form that every source's dialogues take; a label that a source does not give is None."""
+"""The one form that every source's dialogues take; a label that a source does not give is None or empty."""
 
 import msgspec
 
+from models.datasets.labels import EmotionFlip, Mention, Opinion, SentimentFlip
 from tracker.records import Media
 from tracker.stances import Emotion, Expressed, Sentiment, Stance, TriggerKind
 
 
 class LabelledTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A turn and what annotators said of it; `stance` is the speaker's state after it."""
+    """A turn and what annotators said of it; `stance` is the speaker's state after it.
+
+    `label` is the source's own word where our enums say less; `acts` are dialogue acts in the source's words;
+    `causes` are the places that moved the turn's emotion, `cause_kinds` RECCON's kinds of them, in no order.
+    """
 
     index: int
     speaker: str
@@ -22,10 +27,18 @@ class LabelledTurn(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     trigger: TriggerKind | None = None
     trigger_turns: tuple[int, ...] = ()
     rationale: str | None = None
+    label: str | None = None
+    acts: tuple[str, ...] = ()
+    causes: tuple[Mention, ...] = ()
+    cause_kinds: tuple[str, ...] = ()
 
 
 class Dialogue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A dialogue of one source; `split` is train, dev or test where the source has parts."""
+    """A dialogue of one source; `split` is train, dev or test: the source's part, else by hash of its id.
+
+    Dialogues of one `group` share turns or content, and whoever splits anew must not part them. Where `named`
+    is false the source does not tell who speaks: every turn has a speaker of its own, and no state carries over.
+    """
 
     id: str
     source: str
@@ -34,4 +47,21 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     proposition: str | None = None
     register: str | None = None
     domain: str | None = None
+    group: str | None = None
+    named: bool = True
     turns: tuple[LabelledTurn, ...]
+    opinions: tuple[Opinion, ...] = ()
+    sentiment_flips: tuple[SentimentFlip, ...] = ()
+    emotion_flips: tuple[EmotionFlip, ...] = ()
+
+
+def proposition_about(target: str, language: str) -> str:
+    """A debate sentence, as the labelling guide words them, for a source that names a bare target."""
+    if language == "zh":
+        return f"关于是否支持“{target}”的讨论"
+    return f"The debate concerning whether to be in favour of {target}"
+
+
+def fingerprint(dialogue: Dialogue) -> str:
+    """The dialogue's letters and digits: equal where two sources, or two parts, hold the same one."""
+    return "".join(c for turn in dialogue.turns for c in turn.text.lower() if c.isalnum())

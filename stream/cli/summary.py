@@ -10,12 +10,19 @@ from rich.text import Text
 from stream.cli.room import Played
 
 COMMANDS = """
-Your own file, one turn a line ({"conversation", "turn", "holder", "text", "sent_at"}):
+Your own file, one JSON object a line with conversation, turn, holder,
+text and sent_at:
 
-  volteface track turns.jsonl --proposition "The debate concerning whether ..."
-  volteface up                                    # broker, Redis, worker and agent on this machine
-  volteface replay turns.jsonl --rate 10          # through Kafka, in a run of its own
-  volteface doctor                                # what is set, found and missing
+  volteface track turns.jsonl --proposition "whether ..."
+
+Through Kafka, in a run of its own; a broker and a Redis on this machine:
+
+  volteface up
+  volteface replay turns.jsonl --rate 10
+
+What is set, found and missing:
+
+  volteface doctor
 """
 
 

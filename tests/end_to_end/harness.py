@@ -162,6 +162,12 @@ class Collected:
             for record in batch:
                 self._take(name, record)
 
+    async def rest(self, milliseconds: int = 500) -> None:
+        """Take what is still to come, until nothing came for so long: one call gives what one fetch brought."""
+        count = -1
+        while count < (count := sum(map(len, self.records.values()))):
+            await self.collect(milliseconds)
+
     def _take(self, name: str, record: ConsumerRecord) -> None:
         if name != "dead-letters":
             self.values[name].append(msgspec.json.decode(record.value))

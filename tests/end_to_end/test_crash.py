@@ -89,7 +89,7 @@ async def test_a_killed_run_ends_as_an_undisturbed_one(
             await expected.until(lambda seen: len(seen.arrivals()) == len(records), "the undisturbed run")
             await drained(calm)
         for collected in (killed, expected):
-            await collected.collect(500)
+            await collected.rest()
     assert await state(disturbed) == await state(calm)
     compare(killed, expected)
 

@@ -1,0 +1,96 @@
+from collections.abc import Sequence
+
+import pytest
+
+from models.reader import ObserveRequest, ReaderUnavailable
+from stream import waves
+from stream.chain import Chain
+from stream.store.memory import MemoryStore
+from tests.stream.fakes import CountingReader, chains, target, turn
+from tracker.conversation import Rules
+from tracker.observations import Observation
+from tracker.records import Record
+from tracker.stances import Stance
+
+RULES = Rules()
+ROOMS = ("a", "b", "c")
+
+
+async def started(given: Sequence[Record] = ()) -> list[Chain]:
+    """Chains of three rooms, each with its target declared and its first turn applied."""
+    records = [record for room in ROOMS for record in (target(room), turn("1", room=room))]
+    found = await chains(MemoryStore("r"), [*records, *given])
+    for _ in range(2):
+        await waves.run(found, CountingReader(), RULES)
+    return found
+
+
+def seconds(text: str = "-1") -> list[Record]:
+    return [turn(f"2{room}", text, room=room) for room in ROOMS]
+
+
+async def test_a_wave_asks_once_to_observe_and_once_to_explain() -> None:
+    found, reader = await started(seconds()), CountingReader()
+    await waves.run(found, reader, RULES)
+    assert reader.observed == [["2a", "2b", "2c"]]
+    assert reader.explained == [["2a", "2b", "2c"]]
+    assert all(chain.finished for chain in found)
+
+
+async def test_nothing_is_asked_where_nothing_is_to_be_read() -> None:
+    found, reader = await chains(MemoryStore("r"), [target(), turn("1", room="no target")]), CountingReader()
+    await waves.run(found, reader, RULES)
+    assert reader.observed == reader.explained == []
+    assert [chain.conversation.header.version for chain in found] == [1, 1]
+
+
+async def test_the_reader_sees_the_state_and_the_window_before_the_turn() -> None:
+    seen: list[ObserveRequest] = []
+
+    class Looking(CountingReader):
+        async def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
+            seen.extend(requests)
+            return await super().observe(requests)
+
+    await waves.run(await started(seconds()), Looking(), RULES)
+    assert {request.state for request in seen} == {Stance.SUPPORT}
+    assert {tuple(each.turn for each in request.window) for request in seen} == {("1",)}
+
+
+async def test_a_rejected_turn_leaves_alone_and_the_rest_of_the_wave_lives() -> None:
+    found, reader = await started(seconds()), CountingReader(rejects=frozenset({"2b"}))
+    await waves.run(found, reader, RULES)
+    assert reader.observed == [["2a", "2b", "2c"], ["2a"], ["2b"], ["2c"]]
+    assert reader.explained == [["2a", "2c"]]
+    states = [chain.conversation.holders["ann"] for chain in found]
+    assert [next(iter(state.values())).stance for state in states] == ["oppose", "support", "oppose"]
+    assert [[refusal.refused.reason for refusal in chain.refusals] for chain in found] == [[], ["failed"], []]
+
+
+async def test_a_flip_that_cannot_be_explained_is_refused_alone() -> None:
+    found, reader = await started(seconds()), CountingReader(explains_not=frozenset({"2c"}))
+    await waves.run(found, reader, RULES)
+    assert [len(chain.refusals) for chain in found] == [0, 0, 1]
+    assert [chain.conversation.header.version for chain in found] == [3, 3, 2]
+
+
+@pytest.mark.parametrize("at", ["observe", "explain"])
+async def test_an_outage_moves_no_chain(at: str) -> None:
+    found = await started(seconds())
+    reader = CountingReader(away=lambda seen: at == "observe" or bool(seen.explained))
+    before = [(chain.done, chain.conversation) for chain in found]
+    with pytest.raises(ReaderUnavailable):
+        await waves.run(found, reader, RULES)
+    assert [(chain.done, chain.conversation) for chain in found] == before
+    assert not any(chain.refusals for chain in found)
+
+
+async def test_an_answer_of_another_turn_moves_nothing_and_refuses_nothing() -> None:
+    class Mixed(CountingReader):
+        async def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
+            return (await super().observe(requests))[::-1]
+
+    found = await started(seconds())
+    with pytest.raises(ReaderUnavailable):
+        await waves.run(found, Mixed(), RULES)
+    assert {chain.conversation.header.version for chain in found} == {2}
