@@ -21,7 +21,6 @@ PRIVATE = frozenset({"text", "holder", "display_name", "rationale", "proposition
 
 _HANDLER = "volteface"
 _ADOPTED = ("faust", "mode", "aiokafka", "aiohttp")  # these bring handlers of their own
-_ACCESS = "aiohttp.access"  # a line a request, with paths that name conversations
 _PLAIN = (str, int, float, type(None), dt.date, Path, BaseException)
 
 
@@ -89,7 +88,8 @@ def _adopt(level: int) -> None:
         logger = logging.getLogger(name)
         logger.handlers.clear()
         logger.propagate = True
-    logging.getLogger(_ACCESS).setLevel(logging.WARNING if level == logging.INFO else level)
+        # Their info is a line for each part and request; ours is what an operator reads.
+        logger.setLevel(logging.WARNING if level == logging.INFO else level)
 
 
 def _public(value: Any) -> Any:

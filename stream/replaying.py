@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 import structlog
+from aiokafka.errors import KafkaError
 from redis.asyncio import Redis
 
 from stream.lag import Lag
@@ -98,8 +99,17 @@ class Pace:
 
 async def drained(lag: Lag) -> None:
     """Wait until the run's agents have finished all that stands in its turns topic."""
-    while await lag.records():  # noqa: ASYNC110 - the broker tells nobody, it must be asked
+    while await _behind(lag):  # noqa: ASYNC110 - the broker tells nobody, it must be asked
         await asyncio.sleep(DRAIN_POLL_SECONDS)
+
+
+async def _behind(lag: Lag) -> bool:
+    """Whether anything is left; a broker that cannot say so now is asked again."""
+    try:
+        return bool(await lag.records())
+    except (KafkaError, TimeoutError, OSError) as error:
+        log.warning("replay.paused", error=repr(error))
+        return True
 
 
 def _chunks(lines: Iterable[Line]) -> Iterator[list[Line]]:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import structlog
@@ -52,7 +53,9 @@ class Sender:
                 sent = [await self._send_one(producer, message, headers) for message, headers in messages]
                 await asyncio.gather(*sent)
         except (KafkaError, TimeoutError, OSError) as error:
-            await self.close()
+            producer, self._producer = self._producer, None
+            if producer is not None:
+                await _abandon(producer)
             raise SenderUnavailable(repr(error)) from error
 
     async def _send_one(
@@ -86,3 +89,17 @@ class Sender:
                 await producer.stop()
         except (KafkaError, TimeoutError, OSError) as error:
             log.warning("sender.stop_failed", error=repr(error))
+            await _abandon(producer)
+
+
+async def _abandon(producer: AIOKafkaProducer) -> None:
+    """End a producer without what it still holds.
+
+    All of that is sent again by the next one, and must not arrive after it. aiokafka has no such stop.
+    """
+    producer._closed = True
+    producer._message_accumulator.fail_all(SenderUnavailable("its producer was given up"))
+    with suppress(TimeoutError):
+        async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
+            # Its tasks may stumble over what was taken from them: they end, and that is all that counts.
+            await asyncio.gather(producer._sender.close(), producer.client.close(), return_exceptions=True)

@@ -1,5 +1,6 @@
 """One machine: the broker and the Redis beside this process, and the settings that find them."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,27 @@ from stream.settings import Settings
 
 # Tansu lets a group's first member wait for half of the session timeout, and one that comes again for more.
 REBALANCE_SECONDS = 2.0
+
+
+SETTINGS_FILE = "volteface.toml"
+_FOUND_BY = (
+    "broker",
+    "broker_security",
+    "broker_idempotence",
+    "redis",
+    "rebalance_seconds",
+    "batch_seconds",
+    "partitions",
+)
+
+
+def write_settings(here: Settings, data: Path) -> Path:
+    """Write what other commands need to reach these services; gives the file for VOLTEFACE_CONFIG."""
+    file = data / SETTINGS_FILE
+    # JSON's strings, numbers and booleans are TOML's as well.
+    lines = [f"{name} = {json.dumps(getattr(here, name))}" for name in _FOUND_BY]
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
 
 
 @contextmanager

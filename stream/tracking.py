@@ -54,8 +54,9 @@ async def _events(
             yield event
         await store.delivered({key: tuple(outbox) for key, outbox in result.outboxes.items()})
         unfinished = set(result.unfinished)
+        came_on = len(unfinished) < len(items)
         items = [item for item in items if item.index in unfinished]
-        outages = await _pause(result.outage, outages)
+        outages = await _pause(result.outage, 0 if came_on else outages)
 
 
 def _sent(result: Processed) -> Iterator[bytes]:

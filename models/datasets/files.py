@@ -4,6 +4,7 @@ import csv
 import gzip
 import hashlib
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,6 +23,15 @@ class Malformed(ValueError):
 
 class MissingPart(FileNotFoundError):
     """A part was asked for that the given path does not hold."""
+
+
+@contextmanager
+def naming(place: object) -> Iterator[None]:
+    """Turns a ValueError into Malformed that says where. Raises Malformed."""
+    try:
+        yield
+    except ValueError as error:
+        raise Malformed(f"{place}: {error}") from error
 
 
 def check_part(split: str | None) -> None:
@@ -72,10 +82,8 @@ def in_part(dialogues: Iterator[Dialogue], split: str | None) -> Iterator[Dialog
 
 def decode(path: Path, kind: type[T]) -> T:
     """A JSON file as `kind`. Raises Malformed."""
-    try:
+    with naming(path):  # msgspec's errors and UnicodeDecodeError are ValueErrors
         return msgspec.json.decode(path.read_bytes(), type=kind)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-        raise Malformed(f"{path}: {error}") from error
 
 
 def decode_lines(path: Path, kind: type[T]) -> Iterator[T]:
@@ -83,12 +91,10 @@ def decode_lines(path: Path, kind: type[T]) -> Iterator[T]:
     decoder = msgspec.json.Decoder(kind)
     with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
         for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            try:
-                yield decoder.decode(line)
-            except (msgspec.MsgspecError, UnicodeDecodeError) as error:
-                raise Malformed(f"{path}:{number}: {error}") from error
+            if line.strip():
+                with naming(f"{path}:{number}"):
+                    decoded = decoder.decode(line)
+                yield decoded
 
 
 def rows(path: Path, *columns: str) -> Iterator[dict[str, str]]:

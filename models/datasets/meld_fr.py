@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from models.datasets.dialogue import Dialogue, LabelledTurn
-from models.datasets.files import Malformed, part_files, short_hash
+from models.datasets.files import naming, part_files, short_hash
 from models.datasets.labels import EmotionFlip, emotion_of
 from tracker.stances import Emotion
 
@@ -40,26 +40,32 @@ class _Episode(msgspec.Struct):
 def load(path: Path, split: str | None = None) -> Iterator[Dialogue]:
     """One dialogue for each nest of episodes, its turns those of the longest, with the flips of all."""
     for part, file in part_files(path, _PATTERNS, split):
-        nest: list[_Episode] = []
-        for episode in _episodes(file):
-            if nest and not nest[-1].within(episode):
-                yield _dialogue(part, nest)
-                nest = []
-            nest.append(episode)
-        if nest:
-            yield _dialogue(part, nest)
+        for nest in _nests(_episodes(file)):
+            with naming(f"{file}: {nest[-1].episode}"):
+                dialogue = _dialogue(part, nest)
+            yield dialogue
+
+
+def _nests(episodes: list[_Episode]) -> Iterator[list[_Episode]]:
+    nest: list[_Episode] = []
+    for episode in episodes:
+        if nest and not nest[-1].within(episode):
+            yield nest
+            nest = []
+        nest.append(episode)
+    if nest:
+        yield nest
 
 
 def _episodes(file: Path) -> list[_Episode]:
     """The file's episodes; it holds NaN, which is not JSON, for utterances that nobody marked."""
-    try:
+    with naming(file):
         content = json.loads(file.read_text(encoding="utf-8"), parse_constant=lambda _: None)
-        episodes = msgspec.convert(content, list[_Episode], strict=False)
-    except (json.JSONDecodeError, msgspec.ValidationError) as error:
-        raise Malformed(f"{file}: {error}") from error
-    for episode in episodes:
-        if len(set(map(len, (episode.speakers, episode.emotions, episode.utterances, episode.triggers)))) > 1:
-            raise Malformed(f"{file}: {episode.episode}: lists of different lengths")
+        episodes = msgspec.convert(content, list[_Episode])
+        for episode in episodes:
+            lists = (episode.speakers, episode.emotions, episode.utterances, episode.triggers)
+            if len(set(map(len, lists))) > 1 or not episode.utterances:
+                raise ValueError(f"{episode.episode}: lists of different lengths, or empty")
     return episodes
 
 

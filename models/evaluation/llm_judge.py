@@ -7,7 +7,6 @@ call fails, times out or brings neither YES nor NO is answered by containment (D
 import hashlib
 import json
 import os
-import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +16,7 @@ import msgspec
 
 from models.evaluation.judge import Field, Question, contained
 
+GIVE_UP_AFTER = 5  # calls in a row that fail: a server that is down must not cost a timeout a question
 CACHE_NAME = "api_match_cache.json"
 SYSTEM = "You are a helpful assistant for evaluating text similarity. Respond ONLY with 'YES' or 'NO'."
 PAIR = (
@@ -58,6 +58,7 @@ class LLMJudge:
     def __init__(self, settings: LLMSettings) -> None:
         self._settings = settings
         self._cache = Cache(settings.cache)
+        self._failures = 0
         self.asked = self.cached = self.fallbacks = 0
 
     @property
@@ -70,6 +71,7 @@ class LLMJudge:
         """One answer a question, in order; what the server said is saved before this returns."""
         keys = [_key(self._settings.model, prompt(question)) for question in questions]
         missing = {key: asked for key, asked in zip(keys, questions, strict=True) if key not in self._cache}
+        self._failures = 0
         fresh = self._answers(missing)
         self._cache.keep({key: answer for key, answer in fresh.items() if answer is not None})
         self.asked += len(missing)
@@ -87,11 +89,15 @@ class LLMJudge:
 
     def _ask(self, question: Question) -> bool | None:
         """YES or NO, None where the server gives neither."""
+        if self._failures >= GIVE_UP_AFTER:
+            return None
         try:
             with urllib.request.urlopen(self._request(question), timeout=self._settings.timeout) as reply:
                 said = json.load(reply)["choices"][0]["message"]["content"]
         except (OSError, ValueError, LookupError, TypeError):  # URLError and timeouts are OSErrors
+            self._failures += 1
             return None
+        self._failures = 0
         return _verdict(said) if isinstance(said, str) else None
 
     def _request(self, question: Question) -> urllib.request.Request:

@@ -47,9 +47,12 @@ class Step(msgspec.Struct, frozen=True):
     before: Stance
 
     @property
-    def flipped(self) -> bool:
-        """Whether the labels say that the speaker flipped here."""
-        return bool(self.gold.flip)
+    def flipped(self) -> bool | None:
+        """Whether the speaker flipped here by the labels, or by their stances; None where neither is given."""
+        if self.gold.flip is not None or self.gold.stance is None:
+            return self.gold.flip
+        moved = self.gold.stance is not self.before
+        return moved and self.before in DEFINITE and self.gold.stance in DEFINITE
 
     @property
     def direction(self) -> tuple[Stance, Stance | None]:

@@ -17,7 +17,7 @@ text and sent_at:
 
 Through Kafka, in a run of its own; a broker and a Redis on this machine:
 
-  volteface up
+  volteface up          (it says what to export for the next)
   volteface replay turns.jsonl --rate 10
 
 What is set, found and missing:

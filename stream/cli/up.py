@@ -33,11 +33,14 @@ def up(
 
 
 def _say(here: Settings, data: Path) -> None:
+    file = single.write_settings(here, data)
     turns, flips = topics.topic(here, "turns"), topics.topic(here, "flips")
     console.print(
         f"broker  {here.broker}  turns go to {turns}, flips leave on {flips}\n"
         f"redis   {here.redis}  states stay in {data.resolve()}\n"
         f"reader  {here.reader}{'' if here.adapter or here.reader == 'rule' else ' (untrained)'}\n"
+        f"Other commands find them after: export VOLTEFACE_CONFIG={file.resolve()}\n"
         "The embedded broker keeps topics in memory: they end with this command. Ctrl-C stops all.",
         highlight=False,
+        soft_wrap=True,
     )

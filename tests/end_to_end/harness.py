@@ -163,7 +163,7 @@ class Collected:
                 self._take(name, record)
 
     async def rest(self, milliseconds: int = 500) -> None:
-        """Take what is still to come, until nothing came for so long: one call gives what one fetch brought."""
+        """Take what is still to come, until nothing came for so long; `collect` takes one fetch."""
         count = -1
         while count < (count := sum(map(len, self.records.values()))):
             await self.collect(milliseconds)

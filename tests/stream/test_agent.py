@@ -1,5 +1,6 @@
 import asyncio
 import contextlib
+import datetime as dt
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
@@ -12,7 +13,6 @@ from stream.outbox import FLIPS, JOURNAL
 from stream.processor import Bound, Processed, Processor
 from stream.store.port import ConversationKey, Need
 from tests.stream.fakes import (
-    START,
     CountingReader,
     FlakyStore,
     MemorySender,
@@ -22,6 +22,7 @@ from tests.stream.fakes import (
     turn,
     until,
 )
+from tracker import records
 from tracker.conversation import Rules
 from tracker.records import CreateTurn, Record
 
@@ -263,10 +264,10 @@ async def test_a_long_outage_does_not_fill_the_memory() -> None:
     async with stand.running() as queue:
         for _ in range(100):
             queue.put_nowait(stand.partition.events([turn("1")] * 100))
-        await until(lambda: len(stand.agent._carried) >= CARRIED_RECORDS)
+        await until(lambda: stand.agent._offsets.open >= CARRIED_RECORDS)
         downs = stand.store.down
         await until(lambda: stand.store.down < downs - 20)
-        assert len(stand.agent._carried) < 2 * CARRIED_RECORDS
+        assert stand.agent._offsets.open < 2 * CARRIED_RECORDS
         assert queue.qsize() > 50
 
 
@@ -309,10 +310,6 @@ async def test_the_receipt_is_the_brokers_time_or_else_the_agents(
     live: bool, kind: int, clamped: bool
 ) -> None:
     """By its append time the turn came from the future, by the agent's clock it did not."""
-    import datetime as dt
-
-    from tracker import records
-
     now = dt.datetime.now(dt.UTC)
     record = CreateTurn(conversation="a", turn="1", holder="ann", text="+1", sent_at=now)
     stand = Stand(live=live)
@@ -323,4 +320,3 @@ async def test_the_receipt_is_the_brokers_time_or_else_the_agents(
     await stand.agent.take([event])
     [journal] = stand.sender.of(JOURNAL)
     assert (b"clamped" in (journal or b"")) is clamped
-    assert START.tzinfo is dt.UTC

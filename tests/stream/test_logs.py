@@ -73,12 +73,13 @@ def test_the_level_rules_both(level: str, count: int, capsys: pytest.CaptureFixt
     assert len(lines(capsys)) == 2 * count
 
 
-def test_access_lines_are_for_debugging(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("name", ["aiohttp.access", "faust.app.base", "mode.supervisors", "aiokafka.consumer"])
+def test_what_libraries_say_at_info_is_for_debugging(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     configured(log_level="info")
-    logging.getLogger("aiohttp.access").info("GET /v1/conversations/ada")
+    logging.getLogger(name).info("GET /v1/conversations/ada")
     assert lines(capsys) == []
     configured(log_level="debug")
-    logging.getLogger("aiohttp.access").info("GET /v1/conversations/ada")
+    logging.getLogger(name).info("GET /v1/conversations/ada")
     assert len(lines(capsys)) == 1
 
 

@@ -4,15 +4,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from aiokafka.errors import KafkaConnectionError
 from redis.asyncio import Redis
 
 from stream import replaying
 from stream.platforms import Line
 from stream.replaying import CHUNK_RECORDS, Progress, default_run, drained, fingerprint, produce
-from stream.sender import SenderUnavailable
 from stream.store.port import Message
 from tests.stream.fakes import MemorySender, target, turn
 from tracker import keys, records
+from tracker.parsing import parse_keyed
 from tracker.records import Reason, Refused
 
 WRONG = Refused(Reason.NOT_JSON, "value", "got", "remedy")
@@ -50,8 +51,6 @@ def sent_turns(sender: MemorySender) -> list[str]:
 
 
 def records_of(message: Message) -> Any:
-    from tracker.parsing import parse_keyed
-
     return parse_keyed(message.key, message.value)
 
 
@@ -122,11 +121,13 @@ async def test_no_more_records_a_second_than_asked_for(rate: float) -> None:
 
 async def test_drained_asks_until_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replaying, "DRAIN_POLL_SECONDS", 0.001)
-    answers = [7, 3, 0]
+    answers: list[int | Exception] = [7, KafkaConnectionError(), TimeoutError(), 3, 0]
 
     class Behind:
         async def records(self) -> int:
-            return answers.pop(0)
+            if isinstance(answer := answers.pop(0), Exception):
+                raise answer
+            return answer
 
     await drained(Behind())  # type: ignore[arg-type]
     assert answers == []
@@ -149,4 +150,3 @@ def test_a_run_is_named_by_the_files_content(tmp_path: Path) -> None:
     longer.write_bytes(b"abc" + b"x" * 100_000)
     assert fingerprint(one) == fingerprint(same) != fingerprint(longer)
     assert default_run(one).startswith("replay-")
-    assert SenderUnavailable.__doc__

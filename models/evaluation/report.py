@@ -1,0 +1,113 @@
+"""The report: every system's figures with intervals, over all dialogues and by part; JSON is its form."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+import msgspec
+
+from models.datasets.dialogue import Dialogue
+from models.evaluation import live, stanceflip
+from models.evaluation.bootstrap import Interval, Resampling, interval
+from models.evaluation.calibration import BINS, Bin, expressed_bins, reliability
+from models.evaluation.extraction import extraction
+from models.evaluation.groups import groups
+from models.evaluation.judge import Judge, Verdicts
+from models.evaluation.measures import Sums
+from models.evaluation.prediction import Case, Prediction
+from tracker.stances import Stance
+
+Tally = tuple[Sums, "Value"]
+
+
+class Part(msgspec.Struct, frozen=True):
+    """The figures of one part of the data."""
+
+    dialogues: int
+    turns: int
+    flips: int
+    live: Mapping[str, Interval]
+    stanceflip: Mapping[str, Interval]
+
+
+class System(msgspec.Struct, frozen=True):
+    """One system: its figures by part, its confusion matrix (gold, predicted) and its reliability bins."""
+
+    name: str
+    policy: str
+    seconds: float
+    parts: Mapping[str, Part]
+    stances: tuple[Stance, ...]
+    confusion: tuple[tuple[int, ...], ...]
+    reliability: tuple[Bin, ...]
+
+
+class Report(msgspec.Struct, frozen=True):
+    """Systems on the same dialogues; all that is needed to make the figures again."""
+
+    data: str
+    split: str
+    judge: str
+    resampling: Resampling
+    calibration_bins: int
+    systems: tuple[System, ...]
+
+
+class Run(msgspec.Struct, frozen=True):
+    """A system's predictions, and under which policy and in how many seconds they were made."""
+
+    name: str
+    predictions: Sequence[Prediction]
+    policy: str
+    seconds: float = 0.0
+
+
+def report(
+    dialogues: Sequence[Dialogue],
+    runs: Iterable[Run],
+    judge: Judge,
+    resampling: Resampling,
+    *,
+    data: str,
+    split: str,
+) -> Report:
+    """Measure runs on the same dialogues. Raises ValueError without dialogues, or for a run of others."""
+    if not dialogues:
+        raise ValueError("no dialogues to measure on")
+    systems = tuple(system(dialogues, run, judge, resampling) for run in runs)
+    return Report(data, split, judge.name, resampling, BINS, systems)
+
+
+def cases(dialogues: Sequence[Dialogue], predictions: Sequence[Prediction]) -> list[Case]:
+    """Dialogues with their predictions, by id, so that the order they come in moves no resample."""
+    said = {prediction.dialogue: prediction for prediction in predictions}
+    if len(said) != len(dialogues) or set(said) != {dialogue.id for dialogue in dialogues}:
+        raise ValueError("predictions are not one a dialogue, by id")
+    return [
+        Case(dialogue, said[dialogue.id]) for dialogue in sorted(dialogues, key=lambda found: found.id)
+    ]
+
+
+def system(dialogues: Sequence[Dialogue], run: Run, judge: Judge, resampling: Resampling) -> System:
+    """One system's figures."""
+    found = cases(dialogues, run.predictions)
+    confused = sum(live.confusion(case) for case in found)
+    size = len(live.STANCES)
+    return System(
+        name=run.name,
+        policy=run.policy,
+        seconds=round(run.seconds, 3),
+        parts=_parts(found, judge, resampling),
+        stances=live.STANCES,
+        confusion=tuple(tuple(map(int, row)) for row in confused.reshape(size, size)),
+        reliability=reliability(sum(expressed_bins(case) for case in found)),
+    )
+
+
+def encode(made: Report) -> bytes:
+    """The report as indented JSON."""
+    return msgspec.json.format(msgspec.json.encode(made), indent=2) + b"\n"
+
+
+def decode(written: bytes) -> Report:
+    """A report from its JSON."""
+    return msgspec.json.decode(written, type=Report)
