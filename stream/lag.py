@@ -10,7 +10,6 @@ from stream.kafka import client_options
 from stream.settings import Settings
 from stream.topics import topic
 
-
 FETCH_WAIT_MS = 50
 CONFIRM_MS = 500
 

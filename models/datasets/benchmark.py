@@ -33,6 +33,7 @@ class _Line(msgspec.Struct):
     id: str
     language: str
     proposition: str
+    speakers: list[str]
     turns: list[_Turn]
     # A set that was kept back has no split and may only judge.
     split: str = "test"
@@ -62,6 +63,8 @@ def _files(path: Path) -> list[Path]:
 def _dialogue(file: Path, line: _Line) -> Dialogue:
     if [turn.i for turn in line.turns] != list(range(len(line.turns))):
         raise Malformed(f"{file}: {line.id}: turns are not counted from 0")
+    if strangers := {turn.speaker for turn in line.turns} - set(line.speakers):
+        raise Malformed(f"{file}: {line.id}: not among the speakers: {', '.join(sorted(strangers))}")
     return Dialogue(
         id=line.id,
         source=SOURCE,

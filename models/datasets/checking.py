@@ -1,4 +1,4 @@
-"""Whether a dialogue obeys the labelling guide (open/GUIDELINES.md): what every line of the open dataset must."""
+"""Whether a dialogue obeys the labelling guide (open/GUIDELINES.md): as the open dataset must."""
 
 from collections.abc import Iterator
 

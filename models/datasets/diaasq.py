@@ -1,7 +1,7 @@
 """DiaASQ (phone forums, Chinese and its English translation): target-aspect-opinion-sentiment quadruples.
 
-Offsets count tokens of the whole dialogue, its sentences joined by spaces. Chinese has a space between any two
-characters, which no one types: it is taken out, and offsets become characters of one turn's text.
+Offsets count tokens of the whole dialogue, its sentences joined by spaces. Chinese has a space between any
+two characters, which no one types: it is taken out, and offsets become characters of one turn's text.
 """
 
 from collections.abc import Iterator
@@ -69,7 +69,7 @@ def join(sentence: str, language: str) -> Joined:
 
 def _apart(before: str, token: str) -> bool:
     ascii_only = before.isascii() and token.isascii()
-    return ascii_only and (before.isalpha() and token.isalpha() or before.isdigit() and token.isdigit())
+    return ascii_only and ((before.isalpha() and token.isalpha()) or (before.isdigit() and token.isdigit()))
 
 
 def _dialogue(part: str, language: str, raw: _Dialogue) -> Dialogue:

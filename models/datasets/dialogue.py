@@ -37,7 +37,7 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A dialogue of one source; `split` is train, dev or test: the source's part, else by hash of its id.
 
     Dialogues of one `group` share turns or content, and whoever splits anew must not part them. Where `named`
-    is false the source does not tell who speaks: every turn has a speaker of its own, and no state carries over.
+    is false the source does not tell who speaks: every turn has a speaker of its own, no state carries over.
     """
 
     id: str

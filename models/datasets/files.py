@@ -35,7 +35,7 @@ def naming(place: object) -> Iterator[None]:
 
 
 def check_part(split: str | None) -> None:
-    """Raises ValueError where `split` is neither None nor one of PARTS: a typing slip must not read as empty."""
+    """Raises ValueError where `split` is neither None nor one of PARTS: a slip must not read as empty."""
     if split is not None and split not in PARTS:
         raise ValueError(f"no part {split!r}: one of {', '.join(PARTS)}, or None for all")
 
@@ -65,7 +65,7 @@ def one_file(root: Path, name: str) -> Path:
 
 def part_by_hash(key: str) -> str:
     """A part for sources without any: 80 % train, 10 % dev, 10 % test, the same on every machine."""
-    bucket = hashlib.sha256(key.encode()).digest()[0] % 10
+    bucket = int.from_bytes(hashlib.sha256(key.encode()).digest()) % 10
     return "test" if bucket == 9 else "dev" if bucket == 8 else "train"
 
 

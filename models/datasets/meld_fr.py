@@ -1,6 +1,6 @@
 """MELD-FR (emotion-flip reasoning over MELD, English): which turns made the last speaker's emotion flip.
 
-Each flip is an episode from the scene's start to the flip, so that a scene's episodes stand inside one another.
+Each flip is an episode from the scene's start to the flip, so a scene's episodes stand inside one another.
 """
 
 import json
@@ -63,8 +63,9 @@ def _episodes(file: Path) -> list[_Episode]:
         content = json.loads(file.read_text(encoding="utf-8"), parse_constant=lambda _: None)
         episodes = msgspec.convert(content, list[_Episode])
         for episode in episodes:
-            lists = (episode.speakers, episode.emotions, episode.utterances, episode.triggers)
-            if len(set(map(len, lists))) > 1 or not episode.utterances:
+            count = len(episode.utterances)
+            others = (episode.speakers, episode.emotions, episode.triggers)
+            if not count or any(len(other) != count for other in others):
                 raise ValueError(f"{episode.episode}: lists of different lengths, or empty")
     return episodes
 
@@ -72,7 +73,7 @@ def _episodes(file: Path) -> list[_Episode]:
 def _dialogue(part: str, nest: list[_Episode]) -> Dialogue:
     longest = nest[-1]
     # One scene's episodes are now and then two nests: they begin alike.
-    group = short_hash(longest.speakers[0], longest.utterances[0])
+    group = short_hash(*longest.speakers[:2], *longest.utterances[:2])
     flips = {flip.turn: flip for episode in nest if (flip := _flip(episode))}
     return Dialogue(
         id=f"{SOURCE}-{part}-{longest.episode}",

@@ -1,7 +1,7 @@
 """MT-CSD (Reddit, English) and C-MTCSD (Weibo, Chinese): the stance of the last post of each reply path.
 
-An index file names the paths, a CSV file the posts' texts. No author is named, and "same author, another label"
-would be label noise, so every post is a speaker of its own.
+An index file names the paths, a CSV file the posts' texts. No author is named, and "same author, another
+label" would be label noise, so every post is a speaker of its own.
 """
 
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,7 @@
 """MultiClimate (English): the stance of each sentence of videos about climate change.
 
-A row stands for a frame, one in five seconds, with the sentence then spoken; a sentence comes as often as it lasts.
-"Oppose" here speaks of the harm climate change does and "support" of what is done about it: neither doubts it.
+A row stands for a frame, one in five seconds, with the sentence then spoken: it comes as often as it lasts.
+"Oppose" here speaks of the harm climate change does, "support" of what is done about it: neither doubts it.
 """
 
 import itertools
@@ -17,8 +17,8 @@ SOURCE = "multiclimate"
 FRAME_SECONDS = 5
 LABELS = (("neutral", Expressed.NONE), ("support", Expressed.SUPPORT), ("oppose", Expressed.OPPOSE))
 # The source's README names the videos of its parts; all others teach.
-_DEV = frozenset("CCGFS CCIAP CICC EFCC FIJI HCCAB HRDCC HUSNS MACC SAPFS".split())
-_TEST = frozenset("ACCFP CCAH CCSAD CCUIM EIB EWCC GGCC SCCC TICC WICC".split())
+_DEV = frozenset({"CCGFS", "CCIAP", "CICC", "EFCC", "FIJI", "HCCAB", "HRDCC", "HUSNS", "MACC", "SAPFS"})
+_TEST = frozenset({"ACCFP", "CCAH", "CCSAD", "CCUIM", "EIB", "EWCC", "GGCC", "SCCC", "TICC", "WICC"})
 
 
 def load(path: Path, split: str | None = None) -> Iterator[Dialogue]:

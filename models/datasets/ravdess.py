@@ -24,8 +24,8 @@ def load(path: Path, split: str | None = None) -> Iterator[Dialogue]:
 def _dialogue(file: Path) -> Dialogue:
     with naming(file):
         _, _, emotion, _, statement, _, actor = map(int, file.stem.split("-"))
-    if not 1 <= emotion <= len(EMOTIONS) or not 1 <= statement <= len(STATEMENTS):
-        raise ValueError(f"{file}: no such emotion or sentence")
+        if not 1 <= emotion <= len(EMOTIONS) or not 1 <= statement <= len(STATEMENTS):
+            raise ValueError("no such emotion or sentence")
     word = EMOTIONS[emotion - 1]
     media = Media(modality=Modality.AUDIO, uri=file.resolve().as_uri(), mime="audio/wav")
     turn = LabelledTurn(

@@ -28,7 +28,7 @@ class _Turn(msgspec.Struct):
 def load(path: Path, split: str | None = None) -> Iterator[Dialogue]:
     """One dialogue an entry, its turns counted from 0.
 
-    DailyDialog's dialogues stand in XDailyDialog too, in other parts: compare `fingerprint`s before mixing them.
+    DailyDialog's dialogues stand in XDailyDialog too, in other parts: compare `fingerprint`s before mixing.
     """
     for part, file in part_files(path, _PATTERNS, split):
         for name, (turns,) in decode(file, dict[str, tuple[list[_Turn]]]).items():

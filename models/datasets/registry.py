@@ -49,8 +49,8 @@ _LAST = ("expressed", "label")
 _NONE_STATED = "none stated"
 _EN, _ZH = ("en",), ("zh",)
 
-# A licence of a set over another set's texts is worth no more than that one's: XDailyDialog's Apache-2.0 covers
-# the translation, MIT of ClimateMemes the labels (its pictures are other people's, and only read from a path).
+# A licence of a set over another set's texts is worth no more than that one's: XDailyDialog's Apache-2.0
+# covers the translation, ClimateMemes' MIT the labels (its pictures are other people's, read from a path).
 _ALL = (
     Source(benchmark.SOURCE, benchmark.load, "CC BY 4.0, our own", True, ("en", "zh", "es"), _STANCE),
     Source(mt_csd.SOURCE, mt_csd.load, _NONE_STATED, False, _EN, _LAST),

@@ -14,8 +14,10 @@ from models.datasets.labels import emotion_of
 SOURCE = "xdailydialog"
 EMOTIONS = ("no emotion", "anger", "disgust", "fear", "happiness", "sadness", "surprise")
 ACTS = ("inform", "question", "directive", "commissive")  # numbered from 1
-TOPICS = ("ordinary life", "school life", "culture and education", "attitude and emotion", "relationship")
-TOPICS += ("tourism", "health", "work", "politics", "finance")  # numbered from 1
+TOPICS = (  # numbered from 1
+    *("ordinary life", "school life", "culture and education", "attitude and emotion", "relationship"),
+    *("tourism", "health", "work", "politics", "finance"),
+)
 _PARALLEL = "1k_part_data/dialogues_"
 
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import msgspec
 
-from models.datasets.dialogue import Dialogue, LabelledTurn
+from models.datasets.dialogue import Dialogue
 from models.evaluation.lexicon import Lexicon, observed, positions
 from models.reader import Engine, ExplainRequest, ObserveRequest
 from tracker.observations import Evidence, Explanation, Observation, Probabilities, Trigger
@@ -92,8 +92,8 @@ class Majority:
 class Persistence(Majority):
     """Whoever has a stance keeps it: what the state alone gives.
 
-    A holder's first turn establishes what the lexicon finds in it, else the most frequent position; after that
-    nothing is ever expressed.
+    A holder's first turn establishes what the lexicon finds in it, else the most frequent position; after
+    that nothing is ever expressed.
     """
 
     name = "persistence"

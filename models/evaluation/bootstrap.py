@@ -35,8 +35,8 @@ class Resampling(msgspec.Struct, frozen=True):
 def interval(rows: Sums, value: Callable[[Sums], Sums], weights: Sums, level: float = 0.95) -> Interval:
     """The figure of all rows (dialogues, K) and its percentile interval.
 
-    Resamples in which the figure is undefined are left out. The interval is widened to hold the figure itself,
-    which a percentile interval of few and skewed draws may miss.
+    Resamples in which the figure is undefined are left out. The interval is widened to hold the figure
+    itself, which a percentile interval of few and skewed draws may miss.
     """
     point = float(value(rows.sum(axis=0)))
     if np.isnan(point):

@@ -1,4 +1,4 @@
-"""Whether probabilities of `expressed` mean what they say: reliability bins, calibration error, Brier score."""
+"""Whether probabilities of `expressed` mean what they say: reliability bins, calibration error, Brier."""
 
 from collections.abc import Iterator
 
@@ -41,9 +41,7 @@ def calibration_error(totals: Sums) -> Sums:
 
 def brier(case: Case) -> Sums:
     """(sum, turns) of the multi-class Brier score: 0 is perfect, 2 the worst."""
-    scores = [
-        sum((said[label] - (label is gold)) ** 2 for label in Expressed) for said, gold in _read(case)
-    ]
+    scores = [sum((said[label] - (label is gold)) ** 2 for label in Expressed) for said, gold in _read(case)]
     return sums(sum(scores), len(scores))
 
 

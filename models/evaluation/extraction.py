@@ -1,4 +1,4 @@
-"""From a live system's reading to StanceFlip's sextuples and flips, so that both papers' tables can be filled."""
+"""From a live system's reading to StanceFlip's sextuples and flips: the paper's tables from the live run."""
 
 from models.datasets.dialogue import Dialogue, LabelledTurn
 from models.evaluation.prediction import Case, Step
@@ -13,7 +13,9 @@ def extraction(case: Case) -> Extraction:
         context=context(case.dialogue),
         predicted=tuple(_said(step, target) for step in steps),
         gold=tuple(_gold(step, target) for step in steps),
-        predicted_flips=tuple(_said_flip(step) for step in steps if step.said.flip and step.flipped is not None),
+        predicted_flips=tuple(
+            _said_flip(step) for step in steps if step.said.flip and step.flipped is not None
+        ),
         gold_flips=tuple(flip for step in steps if step.flipped for flip in _gold_flip(step)),
     )
 

@@ -40,7 +40,7 @@ class Cues(Generic[Label]):
 
 def _whole(phrase: str) -> str:
     """Word borders only where words have any: Chinese has none, and % is none."""
-    latin = phrase[0].isascii() and phrase[0].isalpha() or phrase[0] in "áéíóúñ"
+    latin = (phrase[0].isascii() and phrase[0].isalpha()) or phrase[0] in "áéíóúñ"
     return rf"(?<!\w){re.escape(phrase)}(?!\w)" if latin else re.escape(phrase)
 
 

@@ -1,7 +1,7 @@
 """What a live system needs to know beside the papers' metrics: every flip by (conversation, turn, holder).
 
-A turn has one holder, so its flip is a hit, a miss or a false alarm: `any` flip, the `exact` one (from and to),
-the exact one with its trigger's kind, the exact one with a trigger turn hit.
+A turn has one holder, so its flip is a hit, a miss or a false alarm: `any` flip, the `exact` one (from and
+to), the exact one with its trigger's kind, the exact one with a trigger turn hit.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +30,7 @@ Agrees = Callable[[Step], bool]
 
 
 def confusion(case: Case) -> Sums:
-    """(gold stance, predicted stance) in the order of STANCES, flattened; turns without label are left out."""
+    """(gold stance, predicted stance) in the order of STANCES, flattened; unlabelled turns are left out."""
     counted = np.zeros((len(STANCES), len(STANCES)))
     for step in case.steps():
         if step.gold.stance is not None:

@@ -1,7 +1,7 @@
 """The LLM judge of both papers, on any OpenAI-compatible server: cached, timed, and never in the way.
 
-StanceFlip appendix D.3 judges targets and rationales, PanoSent appendix F.1.1 implicit terms. A question whose
-call fails, times out or brings neither YES nor NO is answered by containment (D.3), and that is not cached.
+StanceFlip appendix D.3 judges targets and rationales, PanoSent appendix F.1.1 implicit terms. A question
+whose call fails, times out or brings neither YES nor NO is answered by containment (D.3), never cached.
 """
 
 import hashlib

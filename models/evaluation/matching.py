@@ -10,9 +10,7 @@ P = TypeVar("P")
 G = TypeVar("G")
 
 
-def matched(
-    predicted: Sequence[P], gold: Sequence[G], same: Callable[[P, G], bool]
-) -> list[tuple[int, int]]:
+def matched(predicted: Sequence[P], gold: Sequence[G], same: Callable[[P, G], bool]) -> list[tuple[int, int]]:
     """A largest one-to-one matching, as (predicted, gold) places.
 
     Largest rather than greedy: `same` may be a judge's word, which is no equivalence, and a greedy choice

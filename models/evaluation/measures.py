@@ -39,7 +39,8 @@ def sums(*numbers: float) -> Sums:
 
 def divided(part: Sums, whole: Sums) -> Sums:
     """part / whole; nan where whole is 0."""
-    return np.divide(part, whole, out=np.full(np.shape(whole), np.nan), where=whole != 0)
+    out: Sums = np.full(np.shape(whole), np.nan)
+    return np.divide(part, whole, out=out, where=whole != 0)
 
 
 def share(totals: Sums) -> Sums:

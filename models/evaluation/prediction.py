@@ -48,7 +48,7 @@ class Step(msgspec.Struct, frozen=True):
 
     @property
     def flipped(self) -> bool | None:
-        """Whether the speaker flipped here by the labels, or by their stances; None where neither is given."""
+        """Whether the speaker flipped by the labels, or by their stances; None where neither is given."""
         if self.gold.flip is not None or self.gold.stance is None:
             return self.gold.flip
         moved = self.gold.stance is not self.before
@@ -66,7 +66,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class Case(msgspec.Struct, frozen=True):
-    """A labelled dialogue and one system's reading of it. Raises ValueError where they do not belong together."""
+    """A labelled dialogue and one system's reading of it. Raises ValueError where that is of another."""
 
     dialogue: Dialogue
     prediction: Prediction

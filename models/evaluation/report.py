@@ -2,8 +2,10 @@
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import msgspec
+import numpy as np
 
 from models.datasets.dialogue import Dialogue
 from models.evaluation import live, stanceflip
@@ -12,11 +14,9 @@ from models.evaluation.calibration import BINS, Bin, expressed_bins, reliability
 from models.evaluation.extraction import extraction
 from models.evaluation.groups import groups
 from models.evaluation.judge import Judge, Verdicts
-from models.evaluation.measures import Sums
+from models.evaluation.measures import Measure, Sums
 from models.evaluation.prediction import Case, Prediction
 from tracker.stances import Stance
-
-Tally = tuple[Sums, "Value"]
 
 
 class Part(msgspec.Struct, frozen=True):
@@ -82,25 +82,59 @@ def cases(dialogues: Sequence[Dialogue], predictions: Sequence[Prediction]) -> l
     said = {prediction.dialogue: prediction for prediction in predictions}
     if len(said) != len(dialogues) or set(said) != {dialogue.id for dialogue in dialogues}:
         raise ValueError("predictions are not one a dialogue, by id")
-    return [
-        Case(dialogue, said[dialogue.id]) for dialogue in sorted(dialogues, key=lambda found: found.id)
-    ]
+    return [Case(dialogue, said[dialogue.id]) for dialogue in sorted(dialogues, key=lambda found: found.id)]
 
 
 def system(dialogues: Sequence[Dialogue], run: Run, judge: Judge, resampling: Resampling) -> System:
     """One system's figures."""
     found = cases(dialogues, run.predictions)
-    confused = sum(live.confusion(case) for case in found)
     size = len(live.STANCES)
+    confused = np.stack([live.confusion(case) for case in found]).sum(axis=0).reshape(size, size)
     return System(
         name=run.name,
         policy=run.policy,
         seconds=round(run.seconds, 3),
         parts=_parts(found, judge, resampling),
         stances=live.STANCES,
-        confusion=tuple(tuple(map(int, row)) for row in confused.reshape(size, size)),
-        reliability=reliability(sum(expressed_bins(case) for case in found)),
+        confusion=tuple(tuple(map(int, row)) for row in confused),
+        reliability=reliability(np.stack([expressed_bins(case) for case in found]).sum(axis=0)),
     )
+
+
+Rows = Sequence[tuple[Measure[Any], Sums]]  # a measure, and what each case contributes to it
+
+
+def _parts(found: Sequence[Case], judge: Judge, resampling: Resampling) -> dict[str, Part]:
+    ours = [(measure, measure.rows(found)) for measure in live.MEASURES]
+    extracted = [extraction(case) for case in found]
+    verdicts = Verdicts(judge, (asked for each in extracted for asked in stanceflip.questions(each)))
+    theirs = [(measure, measure.rows(extracted)) for measure in stanceflip.measures(verdicts)]
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, case in enumerate(found):
+        for part in groups(case.dialogue):
+            places[part].append(place)
+    return {name: _part(found, members, ours, theirs, resampling) for name, members in sorted(places.items())}
+
+
+def _part(
+    found: Sequence[Case], members: Sequence[int], ours: Rows, theirs: Rows, resampling: Resampling
+) -> Part:
+    weights = resampling.weights(len(members))
+    steps = [step for place in members for step in found[place].steps()]
+    return Part(
+        dialogues=len(members),
+        turns=len(steps),
+        flips=sum(bool(step.flipped) for step in steps),
+        live=_figures(ours, members, weights, resampling.level),
+        stanceflip=_figures(theirs, members, weights, resampling.level),
+    )
+
+
+def _figures(rows: Rows, members: Sequence[int], weights: Sums, level: float) -> dict[str, Interval]:
+    return {
+        measure.name: interval(contributed[members], measure.value, weights, level)
+        for measure, contributed in rows
+    }
 
 
 def encode(made: Report) -> bytes:

@@ -1,7 +1,7 @@
 """Runs an engine freely over dialogues: the state it reads under is the system's own, never gold.
 
-Folding is the tracker's, as in the stream. Dialogues go side by side, wave by wave (the k-th turn of each), so
-that an engine sees batches; no turn is read before the one before it has settled.
+Folding is the tracker's, as in the stream. Dialogues go side by side, wave by wave (the k-th turn of each),
+so that an engine sees batches; no turn is read before the one before it has settled.
 """
 
 import datetime as dt
@@ -63,7 +63,10 @@ def run(
     batch: int = BATCH,
     progress: Progress = lambda turns: None,
 ) -> list[Prediction]:
-    """One prediction a dialogue, in order. Raises ValueError for one without proposition, and what engines do."""
+    """One prediction a dialogue, in order.
+
+    Raises ValueError for a dialogue without proposition, WrongAnswer, and what the engine raises.
+    """
     rules = Rules(policy=policy or Policy())
     plays = [_opened(dialogue) for dialogue in dialogues]
     for wave in range(max((len(play.dialogue.turns) for play in plays), default=0)):

@@ -77,4 +77,4 @@ async def _track(
 
 def _progress(console: Console) -> Progress:
     columns = (SpinnerColumn(), TextColumn("{task.completed} {task.description}"), TimeElapsedColumn())
-    return Progress(*columns, console=console, transient=True)
+    return Progress(*columns, console=console, transient=True, disable=not console.is_terminal)

@@ -1,5 +1,7 @@
 """Settings of a run of its own on each real broker, and one Redis."""
 
+import gc
+import warnings
 from collections.abc import Iterator
 from uuid import uuid4
 
@@ -16,6 +18,15 @@ def redis_url() -> Iterator[str]:
     """One Redis: that its versions agree is tested with the store."""
     with EmbeddedRedis() as server:
         yield server.url
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _swept() -> Iterator[None]:
+    """What aiokafka leaves open where a broker ends in its middle is not the next module's fault."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture(scope="session", params=["tansu", "kafka"])

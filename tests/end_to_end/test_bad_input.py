@@ -1,4 +1,4 @@
-"""Every malformed record that we know of, on real brokers: where it ends, and that the next good turn counts."""
+"""Every malformed record we know of, on real brokers: where it ends, and that the next good turn counts."""
 
 import datetime as dt
 import json

@@ -9,6 +9,7 @@ import pytest
 
 from stream.settings import Settings
 from tests.end_to_end.harness import (
+    LEFT_OPEN,
     Collected,
     agent_process,
     collecting,
@@ -21,6 +22,8 @@ from tests.end_to_end.harness import (
 )
 from tests.stream.store.dump import dump
 from tracker.records import EPOCH, Record
+
+pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
 
 RUN = "crash"
 ROOMS, TURNS, SEED = 20, 600, 20261129

@@ -1,14 +1,16 @@
-"""A second agent joins and the first leaves while turns come: no event is lost and nothing is folded twice."""
+"""A second agent joins and the first leaves while turns come: no event is lost, nothing folded twice."""
 
 import asyncio
 from contextlib import AsyncExitStack
 
 import msgspec
+import pytest
 
 from stream.settings import Settings
 from stream.store.port import ConversationKey, Need
 from stream.store.redis import RedisStore
 from tests.end_to_end.harness import (
+    LEFT_OPEN,
     Collected,
     Producer,
     collecting,
@@ -20,6 +22,8 @@ from tests.end_to_end.harness import (
     turn,
 )
 from tracker.records import Record
+
+pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
 
 ROOMS, ROUNDS = 8, 120
 TEXTS = ("+1 yes", "-1 no")  # in turn: the first establishes, every other flips

@@ -172,9 +172,7 @@ class Partition:
 
     def events(self, given: Sequence[Record]) -> list[Any]:
         return [
-            self.event(
-                records.encode(record), keys.conversation_key(record.tenant, record.conversation)
-            )
+            self.event(records.encode(record), keys.conversation_key(record.tenant, record.conversation))
             for record in given
         ]
 
@@ -182,5 +180,5 @@ class Partition:
 async def until(condition: Callable[[], object], seconds: float = 10.0) -> None:
     """Wait until the condition holds."""
     async with asyncio.timeout(seconds):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - what it asks about sets no event
             await asyncio.sleep(0.005)

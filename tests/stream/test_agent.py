@@ -63,7 +63,11 @@ class Stand:
             self.store, reader or rule(), Rules(), poison=poison or {}, bound=Bound(waves=waves), live=live
         )
         self.agent = Agent(
-            self.processor, self.store, self.sender, live=live, poison_attempts=3  # type: ignore[arg-type]
+            self.processor,
+            self.store,
+            self.sender,
+            live=live,
+            poison_attempts=3,  # type: ignore[arg-type]
         )
 
     async def take(self, *given: Record) -> None:
@@ -314,9 +318,7 @@ async def test_the_receipt_is_the_brokers_time_or_else_the_agents(
     record = CreateTurn(conversation="a", turn="1", holder="ann", text="+1", sent_at=now)
     stand = Stand(live=live)
     stamp = (now - dt.timedelta(hours=1)).timestamp()
-    event = stand.partition.event(
-        records.encode(record), b"default/a", timestamp=stamp, timestamp_type=kind
-    )
+    event = stand.partition.event(records.encode(record), b"default/a", timestamp=stamp, timestamp_type=kind)
     await stand.agent.take([event])
     [journal] = stand.sender.of(JOURNAL)
     assert (b"clamped" in (journal or b"")) is clamped

@@ -57,7 +57,9 @@ async def test_an_empty_topic_has_no_lag(watched: lag.Lag) -> None:
     assert await watched.records() == 0
 
 
-async def test_lag_reaches_0_with_the_last_record_and_not_before(settings: Settings, watched: lag.Lag) -> None:
+async def test_lag_reaches_0_with_the_last_record_and_not_before(
+    settings: Settings, watched: lag.Lag
+) -> None:
     await produce(settings, 0, 3)
     assert await watched.records() > 0
     await produce(settings, 0, 10)

@@ -1,4 +1,5 @@
 import datetime as dt
+import itertools
 from collections.abc import Sequence
 from typing import Any
 
@@ -75,7 +76,11 @@ async def test_a_turn_id_that_another_record_created_is_refused() -> None:
 @pytest.mark.parametrize("bound", [Bound(waves=2), Bound(seconds=0.0, waves=100)], ids=["waves", "seconds"])
 async def test_a_bound_leaves_the_rest_unfinished_in_order(bound: Bound) -> None:
     store = FlakyStore()
-    talk = [record for pair in zip(TALK, [target("b")] + [turn("1", room="b")] * 4) for record in pair]
+    talk = [
+        record
+        for pair in zip(TALK, [target("b")] + [turn("1", room="b")] * 4, strict=False)
+        for record in pair
+    ]
     processor, left, rounds = made(store, bound=bound), items(talk), 0
     while left:
         result = await processor.process(left)
@@ -127,6 +132,7 @@ async def test_a_moved_version_is_done_again_for_that_conversation_alone() -> No
 
 async def test_a_conversation_that_always_moves_is_given_up_for_now() -> None:
     store = FlakyStore()
+
     async def moving(kept: MemoryStore) -> None:
         store.rivals, kept_rivals = [], store.rivals
         await rival(kept)
@@ -191,7 +197,7 @@ def cuts(records: Sequence[Record], places: set[int]) -> list[list[Item]]:
     borders = [0, *sorted(places), len(records)]
     return [
         [Item(index, record, f"t/0/{index}") for index, record in enumerate(records)][start:end]
-        for start, end in zip(borders, borders[1:], strict=False)
+        for start, end in itertools.pairwise(borders)
     ]
 
 
@@ -210,7 +216,9 @@ async def played(batches: list[list[Item]], bound: Bound) -> tuple[object, ...]:
             await store.delivered({key: tuple(outbox) for key, outbox in result.outboxes.items()})
             left = [item for item in left if item.index in set(result.unfinished)]
     holders = frozenset(getattr(item.record, "holder", "") for batch in batches for item in batch)
-    keys = sorted({ConversationKey("default", item.record.conversation) for batch in batches for item in batch})
+    keys = sorted(
+        {ConversationKey("default", item.record.conversation) for batch in batches for item in batch}
+    )
     kept = [await store.load([Need(key, holders)]) for key in keys]
     # The header's row stands once a commit, so only the last of each key counts, as in a compacted topic.
     states = {message.key: message for message in messages if message.topic == "states"}
@@ -218,9 +226,7 @@ async def played(batches: list[list[Item]], bound: Bound) -> tuple[object, ...]:
 
 
 @settings(max_examples=60, deadline=None)
-@given(
-    records=dialogues(), places=st.sets(st.integers(1, 30), max_size=6), waves=st.sampled_from([1, 3, 64])
-)
+@given(records=dialogues(), places=st.sets(st.integers(1, 30), max_size=6), waves=st.sampled_from([1, 3, 64]))
 async def test_cutting_into_batches_anywhere_changes_nothing(
     records: list[Record], places: set[int], waves: int
 ) -> None:

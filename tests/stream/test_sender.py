@@ -47,7 +47,9 @@ async def stands(settings: Settings, name: str) -> list[tuple[bytes | None, dict
         while quiet < 4:
             batch = await consumer.getmany(timeout_ms=100)
             quiet = 0 if batch else quiet + 1
-            found += [(record.value, dict(record.headers)) for records in batch.values() for record in records]
+            found += [
+                (record.value, dict(record.headers)) for records in batch.values() for record in records
+            ]
         return found
     finally:
         await consumer.stop()

@@ -1,3 +1,4 @@
+import asyncio
 import time
 
 import pytest
@@ -61,8 +62,6 @@ async def test_the_turns_topic_stamps_its_append_time(kafka_broker: object, topi
 
 
 async def test_two_agents_may_start_together(settings: Settings) -> None:
-    import asyncio
-
     await asyncio.gather(*(topics.ensure(settings) for _ in range(4)))
 
 

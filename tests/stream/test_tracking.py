@@ -42,7 +42,13 @@ async def test_every_event_once_and_in_order(waves: int) -> None:
 
 
 async def test_refusals_say_their_line_wherever_they_arise() -> None:
-    lines = [*dialogue(2), Line(50, WRONG), Line(51, turn("0", id="x")), Line(52, turn("bad")), Line(53, turn("2"))]
+    lines = [
+        *dialogue(2),
+        Line(50, WRONG),
+        Line(51, turn("0", id="x")),
+        Line(52, turn("bad")),
+        Line(53, turn("2")),
+    ]
     _, turns, refused = await tracked(lines, CountingReader(rejects=frozenset({"bad"})))
     assert turns == ["0", "1"]
     assert sorted(refused) == [(50, "not_json"), (51, "repeated_turn"), (52, "failed")]

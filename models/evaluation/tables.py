@@ -1,0 +1,68 @@
+"""The report as text tables: systems beside each other, then one system by part of the data."""
+
+from collections.abc import Iterator, Mapping
+
+from rich.table import Table
+
+from models.evaluation.bootstrap import Interval
+from models.evaluation.groups import ALL
+from models.evaluation.report import Part, Report, System
+
+UNDEFINED = "-"
+HEADINGS: Mapping[str, str] = {
+    "stance_accuracy": "stance acc.",
+    "stance_macro_f1": "stance macro F1",
+    "flip_any_f1": "flip F1",
+    "flip_exact_f1": "exact flip F1",
+    "flip_trigger_f1": "+ trigger",
+    "flip_trigger_turn_f1": "+ trigger turn",
+    "false_flips_per_1000_turns": "false / 1,000",
+    "detection_delay_turns": "delay",
+    "expressed_calibration_error": "ECE",
+    "expressed_brier": "Brier",
+}
+
+
+def tables(report: Report) -> Iterator[Table]:
+    """Live figures and StanceFlip's of every system, then the live figures of each system by part."""
+    title = f"{report.data}, {report.split}"
+    yield _live(f"{title}: every system", {made.name: made.parts[ALL] for made in report.systems})
+    yield _paper(report, f"{title}: StanceFlip's metrics (judge: {report.judge})")
+    for made in report.systems:
+        yield _live(f"{title}: {made.name}", made.parts)
+
+
+def figure(interval: Interval, digits: int = 2) -> str:
+    """A figure with its interval, as `0.74 (0.71-0.77)`."""
+    if interval.value is None or interval.low is None or interval.high is None:
+        return UNDEFINED
+    return f"{interval.value:.{digits}f} ({interval.low:.{digits}f}-{interval.high:.{digits}f})"
+
+
+def _live(title: str, parts: Mapping[str, Part]) -> Table:
+    table = Table(title=title)
+    table.add_column("", no_wrap=True)
+    for heading in ("dialogues", "turns", "flips", *HEADINGS.values()):
+        table.add_column(heading, justify="right")
+    for name, part in parts.items():
+        counts = (str(part.dialogues), str(part.turns), str(part.flips))
+        table.add_row(name, *counts, *(_cell(part, key) for key in HEADINGS))
+    return table
+
+
+def _cell(part: Part, key: str) -> str:
+    return figure(part.live[key], 0 if key == "false_flips_per_1000_turns" else 2)
+
+
+def _paper(report: Report, title: str) -> Table:
+    table = Table(title=title)
+    table.add_column("metric", no_wrap=True)
+    for made in report.systems:
+        table.add_column(made.name, justify="right")
+    for name in _metrics(report.systems):
+        table.add_row(name, *(figure(made.parts[ALL].stanceflip[name]) for made in report.systems))
+    return table
+
+
+def _metrics(systems: tuple[System, ...]) -> list[str]:
+    return list(systems[0].parts[ALL].stanceflip) if systems else []

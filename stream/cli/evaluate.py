@@ -1,0 +1,129 @@
+"""`volteface eval`: figures of a reader and of baselines on labelled dialogues, free-running."""
+
+import enum
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import msgspec
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from stream import logs, settings
+
+if TYPE_CHECKING:
+    from models.datasets.dialogue import Dialogue
+    from models.evaluation.judge import Judge
+    from models.evaluation.report import Report, Run
+
+WIDTH = 240  # of tables where no terminal says it
+
+
+class Split(enum.StrEnum):
+    """The parts of a data set: train teaches, dev chooses, test only judges."""
+
+    TRAIN = "train"
+    DEV = "dev"
+    TEST = "test"
+    ALL = "all"
+
+
+class Baseline(enum.StrEnum):
+    """What stands in the table beside the reader."""
+
+    PERSISTENCE = "persistence"
+    MAJORITY = "majority"
+    LEXICON = "lexicon"
+    UNTUNED = "untuned"
+    NONE = "none"
+
+
+PLAIN = (Baseline.PERSISTENCE, Baseline.MAJORITY, Baseline.LEXICON)
+
+
+def evaluate(
+    data: Annotated[str, typer.Option(help="open, or a path: benchmark JSONL, or a folder of it.")] = "open",
+    split: Annotated[Split, typer.Option(help="The part to measure on.")] = Split.TEST,
+    reader: Annotated[
+        str | None, typer.Option(help="Engine; default: VOLTEFACE_READER. Model, adapter, policy: settings.")
+    ] = None,
+    adapter: Annotated[Path | None, typer.Option(help="Adapter; default: VOLTEFACE_ADAPTER.")] = None,
+    baseline: Annotated[
+        list[Baseline] | None, typer.Option(help="Repeat; default: persistence, majority, lexicon.")
+    ] = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="At most so many dialogues, drawn by hash.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Folder for report, tables, predictions, plots.")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the intervals.")] = 0,
+    bootstrap: Annotated[int, typer.Option(min=1, help="Resamples of the intervals.")] = 1000,
+    judge_url: Annotated[
+        str | None, typer.Option(help="OpenAI-compatible judge, up to /v1; default: containment.")
+    ] = None,
+    judge_model: Annotated[str, typer.Option(help="The judge's model.")] = "gpt-4o-mini",
+    judge_key: Annotated[str | None, typer.Option(envvar="VOLTEFACE_JUDGE_KEY", help="Its API key.")] = None,
+    judge_cache: Annotated[Path, typer.Option(help="The judge's answers.")] = Path("api_match_cache.json"),
+) -> None:
+    """Measure how well a reader tracks stances; the state is its own throughout, never the labels'."""
+    # Imported late: numpy and the data are of no use to any other command.
+    from models.evaluation import report  # noqa: PLC0415
+    from models.evaluation.bootstrap import Resampling  # noqa: PLC0415
+    from stream import evaluating  # noqa: PLC0415
+
+    loaded = _settings(reader, adapter)
+    judge = _judge(judge_url, judge_model, judge_key, judge_cache)
+    names = [name.value for name in baseline or PLAIN if name is not Baseline.NONE]
+    part = None if split is Split.ALL else split.value
+    try:
+        found = evaluating.dialogues(data, part, limit)
+        with _progress() as announce:
+            runs = [evaluating.run(found, one, announce) for one in evaluating.systems(loaded, names, data)]
+        made = report.report(found, runs, judge, Resampling(bootstrap, seed), data=data, split=split.value)
+        if out is not None:
+            _write(out, made, found, runs)
+        evaluating.show(made, Console(width=None if sys.stdout.isatty() else WIDTH))
+    except (OSError, ValueError) as error:
+        typer.echo(f"volteface eval: {error}", err=True)
+        raise typer.Exit(1) from None
+
+
+def _write(out: Path, made: "Report", found: "list[Dialogue]", runs: "list[Run]") -> None:
+    from stream import evaluating  # noqa: PLC0415
+
+    try:
+        evaluating.write(made, found, runs, out)
+    except ImportError as error:
+        typer.echo(f"volteface eval: no plots: {error}; install volteface[train]", err=True)
+
+
+def _settings(reader: str | None, adapter: Path | None) -> settings.Settings:
+    loaded = settings.load()
+    logs.configure(msgspec.structs.replace(loaded, log_level="warning"))
+    asked = {"reader": reader, "adapter": adapter}
+    changed = {name: value for name, value in asked.items() if value is not None}
+    return msgspec.structs.replace(loaded, **changed)
+
+
+def _judge(url: str | None, model: str, key: str | None, cache: Path) -> "Judge":
+    from models.evaluation.judge import ContainmentJudge  # noqa: PLC0415
+    from models.evaluation.llm_judge import LLMJudge, LLMSettings  # noqa: PLC0415
+
+    if url is None:
+        return ContainmentJudge()
+    return LLMJudge(LLMSettings(base_url=url, model=model, api_key=key, cache=cache))
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int], Callable[[int], None]]]:
+    """A bar a system on standard error, gone when all are done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+
+        def announce(name: str, turns: int) -> Callable[[int], None]:
+            task = shown.add_task(name, total=turns)
+            return lambda done: shown.advance(task, done)
+
+        yield announce

@@ -1,0 +1,85 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.stream.fakes import target, turn
+from tracker import records
+from tracker.records import Record
+
+ROOT = Path(__file__).parents[3]
+TALK: list[Record] = [target(), turn("1"), turn("2", "hm"), turn("3", "-1")]
+
+
+def track(*arguments: str, given: bytes = b"", cwd: Path = ROOT) -> subprocess.CompletedProcess[bytes]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("VOLTEFACE_")}
+    return subprocess.run(
+        [sys.executable, "-m", "stream.cli.main", "track", *arguments],
+        cwd=cwd, input=given, capture_output=True, timeout=60, check=False,
+        env={**environment, "VOLTEFACE_READER": "rule", "PYTHONPATH": str(ROOT)},
+    )  # fmt: skip
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "talk.jsonl"
+    path.write_bytes(b"\n".join(map(records.encode, TALK)))
+    return path
+
+
+def events(done: subprocess.CompletedProcess[bytes]) -> list[tuple[str, str, str]]:
+    decoded = [json.loads(line) for line in done.stdout.splitlines()]
+    return [(event["data"]["turn"], event["data"]["from"], event["data"]["to"]) for event in decoded]
+
+
+def test_a_file_in_events_out(file: Path) -> None:
+    done = track(str(file))
+    assert events(done) == [("1", "unknown", "support"), ("3", "support", "oppose")]
+    assert (done.returncode, done.stderr.strip()) == (0, b"")
+
+
+def test_all_gives_an_event_for_every_turn(file: Path) -> None:
+    assert events(track(str(file), "--all"))[1] == ("2", "support", "support")
+
+
+def test_standard_input_and_propositions() -> None:
+    lines = b"\n".join(records.encode(record) for record in TALK[1:])
+    assert events(track("-", given=lines)) == []
+    assert len(events(track("-", "--proposition", "whether x", given=lines))) == 2
+
+
+def test_a_refused_line_is_said_with_file_and_line(file: Path) -> None:
+    file.write_bytes(file.read_bytes() + b"\n{}\n" + records.encode(turn("4", "+1")))
+    done = track(str(file))
+    assert done.returncode == 0
+    assert f"{file}:5: ".encode() in done.stderr
+    assert len(events(done)) == 3
+    strict = track(str(file), "--strict")
+    assert strict.returncode == 1
+    assert f"{file}:5: ".encode() in strict.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status"),
+    [(["missing.jsonl"], 1), ([".", "--from", "native"], 1), (["-", *["--proposition", "x"] * 4], 1)],
+    ids=["no file", "a folder", "four propositions"],
+)
+def test_what_a_person_can_mend_is_a_line_and_no_traceback(arguments: list[str], status: int) -> None:
+    done = track(*arguments)
+    assert done.returncode == status
+    assert done.stderr.startswith(b"volteface track: ")
+    assert b"Traceback" not in done.stderr
+
+
+def test_whoever_reads_may_have_read_enough(file: Path) -> None:
+    file.write_bytes(b"\n".join(records.encode(turn(str(n), "+1" if n % 2 else "-1")) for n in range(4000)))
+    command = f"{sys.executable} -m stream.cli.main track {file} --proposition x | head -n 1"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", command], cwd=ROOT, capture_output=True, timeout=60, check=False,
+        env={**os.environ, "VOLTEFACE_READER": "rule"},
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert len(done.stdout.splitlines()) == 1
