@@ -73,7 +73,7 @@ def _episodes(file: Path) -> list[_Episode]:
 def _dialogue(part: str, nest: list[_Episode]) -> Dialogue:
     longest = nest[-1]
     # One scene's episodes are now and then two nests: they begin alike.
-    group = short_hash(*longest.speakers[:2], *longest.utterances[:2])
+    group = short_hash(*longest.speakers[:3], *longest.utterances[:3])
     flips = {flip.turn: flip for episode in nest if (flip := _flip(episode))}
     return Dialogue(
         id=f"{SOURCE}-{part}-{longest.episode}",

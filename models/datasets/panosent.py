@@ -1,6 +1,7 @@
 """PanoSent (English part): multimodal dialogues with sextuples and sentiment flips (ACM MM 2024, section 3).
 
-The labels name no turn. `doc_id` restarts in each file; the source has no parts, so they are by hash.
+The labels name no turn; four in ten holders of a flip speak once: what they felt before is told, not shown.
+`doc_id` restarts in each file; the source has no parts, so they are by hash.
 """
 
 import re

@@ -42,7 +42,9 @@ def load(path: Path, split: str | None = None) -> Iterator[Dialogue]:
         "dev",
         "train",
     ):  # all are read, for what is in a later one must not be in an earlier
-        for entry in _entries(path, part):
+        with naming(f"{path}: {part}"):
+            entries = list(_entries(path, part))
+        for entry in entries:
             found = found or split in (None, part)
             with naming(f"{path}: {part} {entry.number}"):
                 pair = [_dialogue(part, language, entry) for language in entry.texts]
@@ -96,7 +98,15 @@ def _numbers(text: str) -> list[int]:
     return [int(number) for number in text.split()]
 
 
+def _check(entry: _Entry) -> None:
+    known = 1 <= entry.topic <= len(TOPICS)
+    known = known and all(1 <= act <= len(ACTS) for act in entry.acts)
+    if not known or not all(0 <= emotion < len(EMOTIONS) for emotion in entry.emotions):
+        raise ValueError("no such topic, act or emotion")
+
+
 def _dialogue(part: str, language: str, entry: _Entry) -> Dialogue:
+    _check(entry)
     texts = entry.texts[language]
     # A few lines have another number of labels than of turns: no one can say which label is whose.
     aligned = len(texts) == len(entry.emotions) == len(entry.acts)

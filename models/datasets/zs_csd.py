@@ -1,4 +1,7 @@
-"""ZS-CSD (Chinese, zero-shot targets): the stance of the last sentence of each chain, with real speakers."""
+"""ZS-CSD (Chinese, zero-shot targets): the stance of the last sentence of each chain, with real speakers.
+
+Chains of one thread may label a speaker now so, now so: mostly noise, so no stance or flip is made of them.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,13 +1,12 @@
 """Files of a source's own form, written where a loader will look for them."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-Put = Callable[[str, Any], Path]
+from tests.models.datasets.putting import Put
 
 
 @pytest.fixture

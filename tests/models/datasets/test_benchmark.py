@@ -7,6 +7,7 @@ import pytest
 
 from models.datasets import benchmark
 from models.datasets.files import Malformed, MissingPart
+from tests.models.datasets.putting import Put
 from tracker.records import Media, Modality
 from tracker.stances import Emotion, Expressed, Sentiment, Stance, TriggerKind
 
@@ -33,7 +34,7 @@ def _line(**fields: Any) -> dict[str, Any]:
     return {**line, "proposition": "Whether trams", "speakers": ["Ana", "Bo"], "turns": turns, **fields}
 
 
-def test_every_label_is_read(put) -> None:
+def test_every_label_is_read(put: Put) -> None:
     (dialogue,) = benchmark.load(put("en.jsonl", _line()))
     assert (dialogue.id, dialogue.split, dialogue.register, dialogue.domain) == (
         "x-1",
@@ -49,7 +50,7 @@ def test_every_label_is_read(put) -> None:
     assert (turn.reply_to, turn.rationale) == (0, "The fire.")
 
 
-def test_a_folder_or_a_file_gzipped_or_not(put, tmp_path: Path) -> None:
+def test_a_folder_or_a_file_gzipped_or_not(put: Put, tmp_path: Path) -> None:
     put("en.jsonl", _line())
     (tmp_path / "zh.jsonl.gz").write_bytes(gzip.compress(json.dumps(_line(id="x-2", split="test")).encode()))
     assert [d.id for d in benchmark.load(tmp_path)] == ["x-1", "x-2"]
@@ -57,7 +58,7 @@ def test_a_folder_or_a_file_gzipped_or_not(put, tmp_path: Path) -> None:
     assert [d.id for d in benchmark.load(tmp_path / "en.jsonl")] == ["x-1"]
 
 
-def test_what_was_kept_back_names_no_part_and_only_judges(put) -> None:
+def test_what_was_kept_back_names_no_part_and_only_judges(put: Put) -> None:
     line = _line()
     del line["split"]
     (dialogue,) = benchmark.load(put("xx.jsonl", line), "test")
@@ -72,6 +73,6 @@ def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "fields", [{"speakers": ["Ana"]}, {"turns": _line()["turns"][1:]}, {"turns": [{"i": 0}]}, {"id": 3}]
 )
-def test_a_line_of_another_form_is_malformed(put, fields: dict[str, Any]) -> None:
+def test_a_line_of_another_form_is_malformed(put: Put, fields: dict[str, Any]) -> None:
     with pytest.raises(Malformed):
         list(benchmark.load(put("en.jsonl", _line(**fields))))

@@ -19,8 +19,13 @@ FLIP: dict[str, Any] = {
     **{"flip": True, "trigger": TriggerKind.SOCIAL_INFLUENCE, "trigger_turns": (1,), "rationale": "All do."}
 }
 RIGHT = Dialogue(
-    **{"id": "x-1", "source": "benchmark", "language": "en", "split": "train"},
-    **{"proposition": "Whether trams", "register": "forum", "domain": "Town"},
+    id="x-1",
+    source="benchmark",
+    language="en",
+    split="train",
+    proposition="Whether trams",
+    register="forum",
+    domain="Town",
     turns=(
         _turn(0, "Ana", Expressed.SUPPORT, Stance.SUPPORT),
         _turn(1, "Bo", Expressed.NONE, Stance.UNKNOWN, reply_to=0),
@@ -31,9 +36,9 @@ RIGHT = Dialogue(
 )
 
 
-def _with(index: int, **fields: Any) -> Dialogue:
+def _with(place: int, /, **fields: Any) -> Dialogue:
     turns = list(RIGHT.turns)
-    turns[index] = msgspec.structs.replace(turns[index], **fields)
+    turns[place] = msgspec.structs.replace(turns[place], **fields)
     return msgspec.structs.replace(RIGHT, turns=tuple(turns))
 
 

@@ -2,6 +2,7 @@ import pytest
 
 from models.datasets import meld
 from models.datasets.files import Malformed
+from tests.models.datasets.putting import Put
 from tracker.stances import Emotion, Sentiment
 
 HEAD = (
@@ -10,7 +11,7 @@ HEAD = (
 TAIL = '1,2,"0:00:01,000","0:00:02,000"\r\n'
 
 
-def test_a_scene_is_a_dialogue_with_gaps_closed(put) -> None:
+def test_a_scene_is_a_dialogue_with_gaps_closed(put: Put) -> None:
     rows = (
         f'1,"Oh, it’s you",Ann,joy,positive,0,0,{TAIL}'
         f"2,Sit down,Bob,neutral,neutral,0,3,{TAIL}"
@@ -27,7 +28,7 @@ def test_a_scene_is_a_dialogue_with_gaps_closed(put) -> None:
     assert (second.id, second.turns[0].speaker) == ("meld-dev-1", "Cy")
 
 
-def test_numbers_that_restart_in_each_part_make_different_ids(put) -> None:
+def test_numbers_that_restart_in_each_part_make_different_ids(put: Put) -> None:
     for part in ("train", "dev"):
         root = put(f"{part}_sent_emo.csv", f"{HEAD}1,Hi,Ann,joy,positive,0,0,{TAIL}")
     assert sorted(dialogue.id for dialogue in meld.load(root)) == ["meld-dev-0", "meld-train-0"]
@@ -36,6 +37,6 @@ def test_numbers_that_restart_in_each_part_make_different_ids(put) -> None:
 @pytest.mark.parametrize(
     "row", ["1,Hi,Ann,hungry,positive,0,0,", "1,Hi,Ann,joy,good,0,0,", "1,Hi,Ann,joy,positive,0,x,"]
 )
-def test_unknown_labels_are_malformed(put, row: str) -> None:
+def test_unknown_labels_are_malformed(put: Put, row: str) -> None:
     with pytest.raises(Malformed, match="dialogue 0"):
         list(meld.load(put("train_sent_emo.csv", HEAD + row + TAIL)))

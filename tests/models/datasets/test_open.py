@@ -3,6 +3,7 @@ import subprocess
 from collections import Counter
 from importlib import resources
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -67,7 +68,7 @@ def test_the_card_counts_registers_and_labels(dialogues: list[Dialogue]) -> None
         assert f"| {name} | {' | '.join(str(families[name, language]) for language in LANGUAGES)} |" in CARD
     careless = Counter(d.language for d in dialogues if messy(d.register))
     assert f"| messy (of any) | {' | '.join(str(careless[language]) for language in LANGUAGES)} |" in CARD
-    labels = {
+    labels: dict[str, Counter[tuple[Any, str]]] = {
         "expressed": Counter((t.expressed, d.language) for d in dialogues for t in d.turns),
         "trigger of flips": Counter((t.trigger, d.language) for d in dialogues for t in d.turns if t.flip),
         "emotion": Counter((t.emotion, d.language) for d in dialogues for t in d.turns),

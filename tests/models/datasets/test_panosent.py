@@ -8,6 +8,7 @@ from models.datasets.dialogue import Dialogue
 from models.datasets.files import Malformed, MissingPart
 from models.datasets.labels import SentimentTrigger
 from models.datasets.panosent_labels import flips, opinions, strip_tags, trigger_of
+from tests.models.datasets.putting import Put
 from tracker.records import Modality
 from tracker.stances import Sentiment
 
@@ -51,22 +52,22 @@ RAW: dict[str, Any] = {
 }
 
 
-def _load(put, raw: dict[str, Any] = RAW, name: str = "exp.mod.flip/img/try.elec.json") -> Dialogue:
+def _load(put: Put, raw: dict[str, Any] = RAW, name: str = "exp.mod.flip/img/try.elec.json") -> Dialogue:
     (dialogue,) = panosent.load(put(f"panosent/{name}", [raw]) / "panosent")
     return dialogue
 
 
-def test_tags_are_stripped_for_they_give_the_labels_away(put) -> None:
+def test_tags_are_stripped_for_they_give_the_labels_away(put: Put) -> None:
     assert _load(put).turns[0].text == "The taste. Good!"
 
 
-def test_ids_of_speakers_and_their_names(put) -> None:
+def test_ids_of_speakers_and_their_names(put: Put) -> None:
     dialogue = _load(put)
     assert [turn.speaker for turn in dialogue.turns] == ["Ann", "Bo", "Ann (5)"]
     assert [turn.reply_to for turn in dialogue.turns] == [None, 0, None]  # one answers a later turn
 
 
-def test_doc_ids_restart_in_each_file_and_dialogue_ids_do_not(put) -> None:
+def test_doc_ids_restart_in_each_file_and_dialogue_ids_do_not(put: Put) -> None:
     put("panosent/exp.mod.flip/img/try.elec.json", [RAW])
     put("panosent/exp.mod.flip/vid/try.elec.json", [])
     root = put("panosent/imp.txt.noflip/imp.txt.noflip.movie.json", [RAW]) / "panosent"
@@ -77,7 +78,7 @@ def test_doc_ids_restart_in_each_file_and_dialogue_ids_do_not(put) -> None:
 
 
 @pytest.mark.parametrize("media", ["panosent", "media/panosent"])
-def test_media_are_found_in_the_set_or_beside_it(put, tmp_path: Path, media: str) -> None:
+def test_media_are_found_in_the_set_or_beside_it(put: Put, tmp_path: Path, media: str) -> None:
     put(f"{media}/exp.mod.flip/img/electronic/img_0002.jpg", "not really a picture")
     put(f"{media}/exp.mod.flip/img/food/img_0002.jpg", "another domain's")
     (item,) = _load(put).turns[1].media
@@ -85,7 +86,7 @@ def test_media_are_found_in_the_set_or_beside_it(put, tmp_path: Path, media: str
     assert (item.modality, item.mime, item.description) == (Modality.IMAGE, "image/jpeg", CAPTION)
 
 
-def test_media_without_a_file_or_a_type(put) -> None:
+def test_media_without_a_file_or_a_type(put: Put) -> None:
     turns = [
         _turn(3, "a", modality={"type": "None"}),
         _turn(3, "b", modality={"type": "video", "id": "vid_1"}),
@@ -97,14 +98,14 @@ def test_media_without_a_file_or_a_type(put) -> None:
     ]
 
 
-def test_a_text_whose_backslashes_were_read_is_taken_from_its_annotation(put) -> None:
+def test_a_text_whose_backslashes_were_read_is_taken_from_its_annotation(put: Put) -> None:
     turn = _turn(3, "The \target_01\x0cruit", annotation="The <target_01> fruit </target_01>.")
     assert _load(put, RAW | {"dialogue": [turn]}).turns[0].text == "The fruit."
 
 
 @pytest.mark.parametrize("key", ["sentiment flip", "sentiment_flip", "sentiment"])
 @pytest.mark.parametrize(("value", "count"), [([FLIP, FLIP], 2), (FLIP, 1), ("None", 0), (None, 0), ([], 0)])
-def test_the_flips_key_and_value_are_spelled_in_many_ways(put, key: str, value: Any, count: int) -> None:
+def test_the_flips_key_and_value_are_spelled_in_many_ways(put: Put, key: str, value: Any, count: int) -> None:
     raw = {name: field for name, field in RAW.items() if name != "sentiment flip"}
     found = _load(put, {**raw, key: value}).sentiment_flips
     assert len(found) == count
@@ -178,7 +179,7 @@ def test_captions_in_a_text_belong_to_the_media(text: str, plain: str) -> None:
     assert strip_tags(text) == plain
 
 
-def test_other_forms_are_errors(put, tmp_path: Path) -> None:
+def test_other_forms_are_errors(put: Put, tmp_path: Path) -> None:
     with pytest.raises(MissingPart):
         list(panosent.load(tmp_path))
     with pytest.raises(Malformed, match="no speaker 9"):

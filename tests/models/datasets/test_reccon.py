@@ -3,8 +3,10 @@ from typing import Any
 import pytest
 
 from models.datasets import reccon
+from models.datasets.dialogue import Dialogue
 from models.datasets.files import Malformed
 from models.datasets.labels import Mention
+from tests.models.datasets.putting import Put
 from tracker.stances import Emotion
 
 
@@ -17,11 +19,11 @@ def _turn(turn: int, speaker: str, text: str, emotion: str, *causes: tuple[Any, 
     return fields
 
 
-def _load(put, *turns: dict[str, Any]):
+def _load(put: Put, *turns: dict[str, Any]) -> list[Dialogue]:
     return list(reccon.load(put("dailydialog_valid.json", {"va_1": [list(turns)]}), "dev"))
 
 
-def test_causes_are_places_in_turns_counted_from_0(put) -> None:
+def test_causes_are_places_in_turns_counted_from_0(put: Put) -> None:
     (dialogue,) = _load(
         put,
         _turn(1, "A", "The train is late again .", "neutral"),
@@ -34,7 +36,7 @@ def test_causes_are_places_in_turns_counted_from_0(put) -> None:
     assert dialogue.turns[0].text[13:23] == "late again"
 
 
-def test_latent_causes_and_causes_after_the_effect_have_no_place(put) -> None:
+def test_latent_causes_and_causes_after_the_effect_have_no_place(put: Put) -> None:
     (dialogue,) = _load(
         put,
         _turn(1, "A", "Great .", "happy", ("b", "b"), (2, "You won .")),
@@ -52,6 +54,6 @@ def test_latent_causes_and_causes_after_the_effect_have_no_place(put) -> None:
         _turn(1, "A", "Hm", "x"),
     ],
 )
-def test_another_form_is_malformed(put, turn: dict[str, Any]) -> None:
+def test_another_form_is_malformed(put: Put, turn: dict[str, Any]) -> None:
     with pytest.raises(Malformed, match="va_1"):
         _load(put, turn)

@@ -5,6 +5,7 @@ import pytest
 from models.datasets import registry
 from models.datasets.dialogue import Dialogue, LabelledTurn
 from models.datasets.registry import SOURCES, NotLicensed, UnknownSource, check_training
+from tests.models.datasets.putting import Put
 
 FREE = {"benchmark", "persuasionforgood", "diaasq", "climatememes", "multiclimate"}
 
@@ -39,7 +40,7 @@ def test_labels_are_fields_of_the_form() -> None:
     assert all(set(source.labels) <= fields for source in SOURCES.values())
 
 
-def test_a_source_is_loaded_by_name(put) -> None:
+def test_a_source_is_loaded_by_name(put: Put) -> None:
     put("text/Trams.csv", "id,text\n7,Trams\n")
     root = put("index/Trams/test.json", [{"index": ["7"], "stance": "none"}])
     assert [dialogue.source for dialogue in registry.load("mt-csd", root, "test")] == ["mt-csd"]
