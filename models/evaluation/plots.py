@@ -5,6 +5,7 @@ and no holder's name is drawn: default fonts lack Chinese, and pictures travel f
 """
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from tracker.stances import Stance
 
 DPI = 120
 LEVELS = {Stance.OPPOSE: -1.0, Stance.NEUTRAL: 0.0, Stance.SUPPORT: 1.0}  # unknown is a gap in the line
+HOLDERS = 8  # a picture; there are ten colours
 INK = 0.5  # share of the darkest cell above which numbers are white
 
 
@@ -100,14 +102,15 @@ def _trajectories(cases: Sequence[Case], path: Path) -> Path:
 
 
 def _trajectory(axes: Any, case: Case) -> None:
-    """Solid is gold, dashed is predicted; a holder a colour, named A, B, ... in order of speaking."""
+    """Solid is gold, dashed is predicted; a holder a colour, named A, B, ... from who speaks most."""
     steps = list(case.steps())
-    holders = list(dict.fromkeys(step.gold.speaker for step in steps))
+    spoken = Counter(step.gold.speaker for step in steps)
+    holders = [holder for holder, _ in spoken.most_common(HOLDERS)]
     for place, holder in enumerate(holders):
-        colour, shift = f"C{place % 10}", 0.04 * place  # lines on each other would hide all but one
+        colour, shift = f"C{place}", 0.04 * place  # lines on each other would hide all but one
         own = [step for step in steps if step.gold.speaker == holder]
         turns = [step.gold.index for step in own]
-        name = chr(ord("A") + place) if place < 26 else str(place)
+        name = chr(ord("A") + place)
         kept = {"color": colour, "drawstyle": "steps-post"}  # a stance stays until a turn moves it
         axes.plot(turns, _heights(own, shift, gold=True), marker="o", label=name, **kept)
         axes.plot(turns, _heights(own, shift, gold=False), marker="x", linestyle="--", **kept)

@@ -80,7 +80,8 @@ def report(
 def cases(dialogues: Sequence[Dialogue], predictions: Sequence[Prediction]) -> list[Case]:
     """Dialogues with their predictions, by id, so that the order they come in moves no resample."""
     said = {prediction.dialogue: prediction for prediction in predictions}
-    if len(said) != len(dialogues) or set(said) != {dialogue.id for dialogue in dialogues}:
+    ids = sorted(dialogue.id for dialogue in dialogues)
+    if sorted(prediction.dialogue for prediction in predictions) != ids or len(said) != len(ids):
         raise ValueError("predictions are not one a dialogue, by id")
     return [Case(dialogue, said[dialogue.id]) for dialogue in sorted(dialogues, key=lambda found: found.id)]
 

@@ -15,17 +15,19 @@ from models.evaluation import normalisation
 from models.evaluation.judge import Field, Question, Verdicts
 from models.evaluation.matching import equal_counts, matched_counts
 from models.evaluation.measures import Measure, Sums, f1
-from tracker.stances import Emotion, Sentiment, Stance, TriggerKind
 
 
 class Sextuple(msgspec.Struct, frozen=True, kw_only=True):
-    """One turn's (h, g, e, s, st, r), with whether it flips; what is not given is None."""
+    """One turn's (h, g, e, s, st, r), with whether it flips; what is not given is None.
+
+    Labels are those of `tracker.stances`, or the words of a model that named none of them.
+    """
 
     holder: str
     target: str | None = None
-    emotion: Emotion | None = None
-    sentiment: Sentiment | None = None
-    stance: Stance | None = None
+    emotion: str | None = None
+    sentiment: str | None = None
+    stance: str | None = None
     rationale: str | None = None
     flip: bool | None = None
     turn: int | None = None
@@ -34,9 +36,9 @@ class Sextuple(msgspec.Struct, frozen=True, kw_only=True):
 class Flip(msgspec.Struct, frozen=True):
     """Equation 11's tuple: initial stance, flipped stance, causal trigger."""
 
-    before: Stance
-    after: Stance
-    trigger: TriggerKind | None
+    before: str
+    after: str
+    trigger: str | None
 
 
 class Extraction(msgspec.Struct, frozen=True):

@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from models.language.wheels import WeightsUnavailable
 from stream import logs, settings
 
 if TYPE_CHECKING:
@@ -44,50 +45,77 @@ class Baseline(enum.StrEnum):
 PLAIN = (Baseline.PERSISTENCE, Baseline.MAJORITY, Baseline.LEXICON)
 
 
+Data = Annotated[str, typer.Option(help="open, or a path: benchmark JSONL, or a folder of it.")]
+Part = Annotated[Split, typer.Option("--split", help="The part to measure on.")]
+Reader = Annotated[str | None, typer.Option(help="Engine; default: VOLTEFACE_READER. Else as settings say.")]
+Adapter = Annotated[Path | None, typer.Option(help="Adapter; default: VOLTEFACE_ADAPTER.")]
+Baselines = Annotated[
+    list[Baseline] | None, typer.Option(help="Repeat; default: persistence, majority, lexicon.")
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="At most so many dialogues, drawn by hash.")]
+Out = Annotated[Path | None, typer.Option(help="Folder for report, tables, predictions, plots.")]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of the intervals.")]
+Bootstrap = Annotated[int, typer.Option(min=1, help="Resamples of the intervals.")]
+Url = Annotated[str | None, typer.Option(help="OpenAI-compatible judge, up to /v1; default: containment.")]
+JudgeModel = Annotated[str, typer.Option(help="The judge's model.")]
+Key = Annotated[str | None, typer.Option(envvar="VOLTEFACE_JUDGE_KEY", help="The judge's API key.")]
+Cache = Annotated[Path, typer.Option(help="File of the judge's answers.")]
+
+
 def evaluate(
-    data: Annotated[str, typer.Option(help="open, or a path: benchmark JSONL, or a folder of it.")] = "open",
-    split: Annotated[Split, typer.Option(help="The part to measure on.")] = Split.TEST,
-    reader: Annotated[
-        str | None, typer.Option(help="Engine; default: VOLTEFACE_READER. Model, adapter, policy: settings.")
-    ] = None,
-    adapter: Annotated[Path | None, typer.Option(help="Adapter; default: VOLTEFACE_ADAPTER.")] = None,
-    baseline: Annotated[
-        list[Baseline] | None, typer.Option(help="Repeat; default: persistence, majority, lexicon.")
-    ] = None,
-    limit: Annotated[
-        int | None, typer.Option(min=1, help="At most so many dialogues, drawn by hash.")
-    ] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for report, tables, predictions, plots.")] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Seed of the intervals.")] = 0,
-    bootstrap: Annotated[int, typer.Option(min=1, help="Resamples of the intervals.")] = 1000,
-    judge_url: Annotated[
-        str | None, typer.Option(help="OpenAI-compatible judge, up to /v1; default: containment.")
-    ] = None,
-    judge_model: Annotated[str, typer.Option(help="The judge's model.")] = "gpt-4o-mini",
-    judge_key: Annotated[str | None, typer.Option(envvar="VOLTEFACE_JUDGE_KEY", help="Its API key.")] = None,
-    judge_cache: Annotated[Path, typer.Option(help="The judge's answers.")] = Path("api_match_cache.json"),
+    data: Data = "open",
+    part: Part = Split.TEST,
+    reader: Reader = None,
+    adapter: Adapter = None,
+    baseline: Baselines = None,
+    limit: Limit = None,
+    out: Out = None,
+    seed: Seed = 0,
+    bootstrap: Bootstrap = 1000,
+    judge_url: Url = None,
+    judge_model: JudgeModel = "gpt-4o-mini",
+    judge_key: Key = None,
+    judge_cache: Cache = Path("api_match_cache.json"),
 ) -> None:
     """Measure how well a reader tracks stances; the state is its own throughout, never the labels'."""
-    # Imported late: numpy and the data are of no use to any other command.
+    loaded = _settings(reader, adapter)
+    names = [name.value for name in baseline or PLAIN if name is not Baseline.NONE]
+    try:
+        judge = _judge(judge_url, judge_model, judge_key, judge_cache)
+        made = _measured(loaded, names, judge, (data, part, limit), (bootstrap, seed), out)
+    except (OSError, ValueError, WeightsUnavailable) as error:
+        typer.echo(f"volteface eval: {error}", err=True)
+        raise typer.Exit(1) from None
+    _show(made)
+
+
+def _measured(
+    loaded: settings.Settings,
+    baselines: list[str],
+    judge: "Judge",
+    drawn: tuple[str, Split, int | None],
+    resampled: tuple[int, int],
+    out: Path | None,
+) -> "Report":
+    # Imported late, here and below: numpy and the data are of no use to any other command.
     from models.evaluation import report  # noqa: PLC0415
     from models.evaluation.bootstrap import Resampling  # noqa: PLC0415
     from stream import evaluating  # noqa: PLC0415
 
-    loaded = _settings(reader, adapter)
-    judge = _judge(judge_url, judge_model, judge_key, judge_cache)
-    names = [name.value for name in baseline or PLAIN if name is not Baseline.NONE]
-    part = None if split is Split.ALL else split.value
-    try:
-        found = evaluating.dialogues(data, part, limit)
-        with _progress() as announce:
-            runs = [evaluating.run(found, one, announce) for one in evaluating.systems(loaded, names, data)]
-        made = report.report(found, runs, judge, Resampling(bootstrap, seed), data=data, split=split.value)
-        if out is not None:
-            _write(out, made, found, runs)
-        evaluating.show(made, Console(width=None if sys.stdout.isatty() else WIDTH))
-    except (OSError, ValueError) as error:
-        typer.echo(f"volteface eval: {error}", err=True)
-        raise typer.Exit(1) from None
+    data, part, limit = drawn
+    found = evaluating.dialogues(data, None if part is Split.ALL else part.value, limit)
+    with _progress() as announce:
+        runs = [evaluating.run(found, one, announce) for one in evaluating.systems(loaded, baselines, data)]
+    made = report.report(found, runs, judge, Resampling(*resampled), data=data, split=part.value)
+    if out is not None:
+        _write(out, made, found, runs)
+    return made
+
+
+def _show(made: "Report") -> None:
+    from stream import evaluating  # noqa: PLC0415
+
+    evaluating.show(made, Console(width=None if sys.stdout.isatty() else WIDTH))
 
 
 def _write(out: Path, made: "Report", found: "list[Dialogue]", runs: "list[Run]") -> None:

@@ -6,7 +6,7 @@ import sys
 import typer
 
 from models.engine_thread import left_running
-from stream.cli import agent, demo, doctor, replay, track, up, worker
+from stream.cli import agent, demo, doctor, evaluate, replay, track, up, worker
 from stream.options import SettingsError
 
 app = typer.Typer(
@@ -23,6 +23,7 @@ app.command()(up.up)
 app.command()(agent.agent)
 app.command()(worker.worker)
 app.command()(doctor.doctor)
+app.command("eval")(evaluate.evaluate)
 
 
 def main() -> None:

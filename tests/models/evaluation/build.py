@@ -9,7 +9,7 @@ from models.evaluation.prediction import Case, PredictedTurn, Prediction
 from tracker.observations import Probabilities
 from tracker.stances import DEFINITE, Emotion, Expressed, Sentiment, Stance, TriggerKind
 
-S, O, N, U = Stance.SUPPORT, Stance.OPPOSE, Stance.NEUTRAL, Stance.UNKNOWN
+SUP, OPP, NEU, UNK = Stance.SUPPORT, Stance.OPPOSE, Stance.NEUTRAL, Stance.UNKNOWN
 FACT, FEEL, LIVED, PEERS = TriggerKind
 PROPOSITION = "The debate concerning whether the room should be painted"
 
@@ -21,7 +21,7 @@ def dialogue(*lines: Line, ident: str = "d", trigger: TriggerKind = FACT, **give
     states: dict[str, Stance] = {}
     turns = []
     for index, (speaker, stance) in enumerate(lines):
-        before = states.get(speaker, U)
+        before = states.get(speaker, UNK)
         flip = before in DEFINITE and stance is not before
         turns.append(
             LabelledTurn(
@@ -50,7 +50,7 @@ def prediction(
     states: dict[str, Stance] = {}
     said = []
     for index, (speaker, stance) in enumerate(lines):
-        before = states.get(speaker, U)
+        before = states.get(speaker, UNK)
         flip = before in DEFINITE and stance is not before
         label = Expressed.NONE if before is stance else Expressed(stance.value)
         said.append(
@@ -78,7 +78,7 @@ def case(gold: Iterable[Line], said: Iterable[Line], ident: str = "d") -> Case:
 
 def talk(letters: str) -> list[Line]:
     """`aS bO aO`: speaker a supports, b opposes, a opposes."""
-    stances = {"S": S, "O": O, "N": N, "U": U}
+    stances = {"S": SUP, "O": OPP, "N": NEU, "U": UNK}
     return [(word[0], stances[word[1]]) for word in letters.split()]
 
 
@@ -89,7 +89,7 @@ def lines(draw: st.DrawFn, speakers: list[str] | None = None) -> list[Line]:
     states: dict[str, Stance] = {}
     found = []
     for speaker in who:
-        allowed = [S, O, N] if states.get(speaker, U) in DEFINITE else [S, O, N, U]
+        allowed = [SUP, OPP, NEU] if states.get(speaker, UNK) in DEFINITE else [SUP, OPP, NEU, UNK]
         states[speaker] = draw(st.sampled_from(allowed))
         found.append((speaker, states[speaker]))
     return found

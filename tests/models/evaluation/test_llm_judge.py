@@ -1,5 +1,6 @@
 """The LLM judge against a real HTTP server on this machine."""
 
+import contextlib
 import json
 import threading
 import time
@@ -44,10 +45,8 @@ class Server:
                 pass
 
             def handle(self) -> None:
-                try:
+                with contextlib.suppress(BrokenPipeError, ConnectionResetError):  # timed out on purpose
                     super().handle()
-                except (BrokenPipeError, ConnectionResetError):
-                    pass  # the client timed out on purpose
 
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._http.daemon_threads = True
@@ -97,8 +96,8 @@ def test_what_is_asked(server: Server, tmp_path: Path) -> None:
     ]
     assert prompt(SAME) == (
         "Dialogue Context: A: hi\nPredicted Target: trams\nGold Target: streetcars\nIs the Predicted Target"
-        " semantically equivalent to, contained within, or does it refer to the core entity/proposition of the"
-        " Gold Target?"
+        " semantically equivalent to, contained within, or does it refer to the core entity/proposition of"
+        " the Gold Target?"
     )
 
 
@@ -139,7 +138,7 @@ def test_a_slow_server_falls_back(server: Server, tmp_path: Path) -> None:
 
 
 def test_a_body_that_is_no_completion_falls_back(server: Server, tmp_path: Path) -> None:
-    server.answer = lambda asked: None  # type: ignore[assignment, return-value]
+    server.answer = lambda asked: None
     assert made(server, tmp_path).same([OTHER]) == [True]
 
 
