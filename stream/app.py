@@ -29,7 +29,7 @@ STREAM_BUFFER = 256  # events prefetched; they are read again after a crash
 POLL_RECORDS = 500
 FETCH_BYTES = 2 * 1024 * 1024  # above any topic's max.message.bytes, else a record is skipped silently
 START_TIMEOUT_SECONDS = 120.0
-STOP_TIMEOUT_SECONDS = 10.0
+STOP_TIMEOUT_SECONDS = 5.0
 
 
 class AppFailed(Exception):

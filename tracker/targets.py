@@ -9,6 +9,7 @@ from tracker.machine import UNKNOWN, StanceState
 from tracker.records import DeclareTarget, Reason, Refused, TargetStatus
 
 MAX_ACTIVE = 3
+MAX_KNOWN = 64  # retired ones included: all of them stand in every header and journal entry
 
 
 class Target(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -49,14 +50,18 @@ def declared(targets: Targets, record: DeclareTarget) -> Targets:
         known[record.replaces] = msgspec.structs.replace(known[record.replaces], status=TargetStatus.RETIRED)
     known[ident] = _activated(known.get(ident), ident, record)
     after = tuple(known.values())
-    if len(active(after)) > MAX_ACTIVE:
-        raise Refused(
-            Reason.TOO_MANY_TARGETS,
-            "proposition",
-            "a fourth active target",
-            "retire or replace one of the three",
-        )
+    _require_room(after)
     return after
+
+
+def _require_room(targets: Targets) -> None:
+    got, remedy = "", ""
+    if len(active(targets)) > MAX_ACTIVE:
+        got, remedy = "a fourth active target", "retire or replace one of the three"
+    elif len(targets) > MAX_KNOWN:
+        got, remedy = f"more than {MAX_KNOWN} targets in all", "a conversation of its own for another debate"
+    if got:
+        raise Refused(Reason.TOO_MANY_TARGETS, "proposition", got, remedy)
 
 
 def _activated(known: Target | None, ident: str, record: DeclareTarget) -> Target:

@@ -55,7 +55,7 @@ def _turn(chance: random.Random, room: str, number: int) -> Record:
 def disturbed(settings: Settings) -> Settings:
     """Small batches, so that there is a middle to be killed in."""
     return msgspec.structs.replace(
-        settings, run=RUN, rebalance_seconds=3.0, batch_seconds=1.0, batch_records=10
+        settings, run=RUN, rebalance_seconds=2.0, batch_seconds=0.5, batch_records=10
     )
 
 

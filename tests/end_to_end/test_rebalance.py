@@ -44,7 +44,7 @@ async def feed(producer: Producer, given: list[list[Record]]) -> None:
 
 
 async def test_agents_come_and_go(settings: Settings) -> None:
-    settings = msgspec.structs.replace(settings, rebalance_seconds=3.0, batch_seconds=1.0, batch_records=20)
+    settings = msgspec.structs.replace(settings, rebalance_seconds=2.0, batch_seconds=0.5, batch_records=20)
     given = rounds()
     count = sum(map(len, given))
     async with producing(settings) as producer, collecting(settings) as collected, AsyncExitStack() as stack:

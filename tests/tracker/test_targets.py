@@ -11,7 +11,7 @@ from tests.tracker.strategies import HOLDERS, PROPOSITIONS, ROOM, declare, targe
 from tracker.machine import UNKNOWN, StanceState
 from tracker.records import DeclareTarget, Reason, Refused, TargetStatus
 from tracker.stances import Stance
-from tracker.targets import MAX_ACTIVE, Targets, active, declared, first, moved, state_of
+from tracker.targets import MAX_ACTIVE, MAX_KNOWN, Targets, active, declared, first, moved, state_of
 
 A, B, C = (target_of(proposition).id for proposition in PROPOSITIONS[:3])
 SUPPORT, OPPOSE = StanceState(Stance.SUPPORT, "m-1", 1.0), StanceState(Stance.OPPOSE, "m-2", 1.0, 1)
@@ -51,6 +51,17 @@ def test_a_fourth_is_taken_where_one_makes_room(fields: dict[str, Any]) -> None:
     room = three if fields else declared(three, declare(PROPOSITIONS[0], status=RETIRED))
     after = declared(room, declare(PROPOSITIONS[3], **fields))
     assert [target.proposition for target in active(after)] == list(PROPOSITIONS[1:4])
+
+
+def test_retired_targets_are_counted_too_since_every_header_holds_them() -> None:
+    targets: Targets = ()
+    for number in range(MAX_KNOWN):
+        proposition = f"whether {number}"
+        targets = declared(declared(targets, declare(proposition)), declare(proposition, status=RETIRED))
+    with pytest.raises(Refused) as refused:
+        declared(targets, declare("whether one more"))
+    assert refused.value.reason is Reason.TOO_MANY_TARGETS
+    assert declared(targets, declare("whether 7"))[7].status is TargetStatus.ACTIVE
 
 
 def test_a_known_target_may_be_declared_again() -> None:
