@@ -120,7 +120,8 @@ def _one_by_one(
 
 
 def _outcome(error: Exception) -> Rejected | Failed:
-    return Rejected(str(error)) if isinstance(error, ValueError) else Failed(error)
+    # No other ValueError: what an engine meant as no verdict (NaN from a sick GPU) must refuse no turn.
+    return Rejected(str(error)) if isinstance(error, ReaderRejected) else Failed(error)
 
 
 def _unavailable(error: Exception) -> ReaderUnavailable:

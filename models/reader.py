@@ -54,7 +54,10 @@ class ExplainRequest(msgspec.Struct, frozen=True, omit_defaults=True):
 
 @runtime_checkable
 class Engine(Protocol):
-    """A synchronous reader of turns; called from one worker thread at a time."""
+    """A synchronous reader of turns; called from one worker thread at a time.
+
+    It raises ReaderRejected for a request that can never be read; whatever else it raises is its own failure.
+    """
 
     def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
         """One observation a request, in order."""

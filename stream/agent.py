@@ -12,6 +12,7 @@ from typing import Any
 
 import structlog
 
+from models.execution import EngineFailed
 from models.reader import ReaderUnavailable
 from stream.chain import Item
 from stream.dead_letters import dead_letter
@@ -88,6 +89,7 @@ class Agent:
         self._live, self._poison_attempts, self._batch_records = live, poison_attempts, batch_records
         self._offsets: Offsets[Delivery] = Offsets(lambda delivery: delivery.event.ack())
         self._carried: list[Delivery] = []
+        self._most = batch_records  # of one attempt; fewer after an outage
         self._pause = FIRST_PAUSE_SECONDS
         self.finished = 0  # records since start
 
@@ -112,7 +114,8 @@ class Agent:
         for delivery in arrived:
             self._offsets.begin(delivery.partition, delivery.event.message.offset, delivery)
         batch, self._carried = [*self._carried, *arrived], []
-        left = await self._attempt(batch)
+        now_done, later = batch[: self._most], batch[self._most :]
+        left = [*await self._attempt(now_done), *later]
         self._carried = [delivery for delivery in left if self._holds(delivery)]
 
     def forget(self, partitions: set[tuple[str, int]]) -> None:
@@ -126,15 +129,27 @@ class Agent:
 
     async def _attempt(self, batch: list[Delivery]) -> list[Delivery]:
         """Process and deliver a batch once; returns what is to be done again."""
+        if not batch:
+            return []
         try:
-            return await self._process(batch)
-        except Outage as outage:
-            await self._wait(outage)
+            left, outage = await self._process(batch)
+        except Outage as away:
+            await self._wait(away)
             return batch
         except Exception as error:  # a defect of ours must not lose the turn, nor hold all others up
             return await self._isolate(batch, error)
+        if isinstance(outage, EngineFailed):  # one of these records may be the cause
+            return await self._isolate(left, outage)
+        if outage is None:
+            self._most = min(self._most * 2, self._batch_records)
+        else:
+            # A reader that is too slow for so many would never answer for all of them.
+            self._most = max(1, min(self._most, len(batch)) // 2)
+            await self._wait(outage)
+        return left
 
-    async def _process(self, batch: list[Delivery]) -> list[Delivery]:
+    async def _process(self, batch: list[Delivery]) -> tuple[list[Delivery], ReaderUnavailable | None]:
+        """What is left of a batch, and the outage that left it, if one did."""
         items: list[Item] = []
         refusals: list[tuple[Delivery, Refused]] = []
         for index, delivery in enumerate(batch):
@@ -147,9 +162,7 @@ class Agent:
         await self._deliver(result, refusals)
         unfinished = set(result.unfinished)
         self._finish([delivery for index, delivery in enumerate(batch) if index not in unfinished])
-        if result.outage:
-            await self._wait(result.outage)
-        return [batch[index] for index in result.unfinished]
+        return [batch[index] for index in result.unfinished], result.outage
 
     async def _deliver(self, result: Processed, refusals: list[tuple[Delivery, Refused]]) -> None:
         """Send what stands in the outboxes and the dead letters, wait for delivery, empty the outboxes."""
@@ -182,7 +195,9 @@ class Agent:
 
     async def _isolate(self, batch: list[Delivery], error: Exception) -> list[Delivery]:
         """Find the record that fails: halve the batch; one that fails alone again and again is refused."""
-        log.error("batch.failed", records=len(batch), exc_info=error)
+        # Of an engine's failure no traceback: its cause may quote a turn.
+        told = {"error": str(error)} if isinstance(error, EngineFailed) else {"exc_info": error}
+        log.error("batch.failed", records=len(batch), **told)
         if len(batch) == 1:
             return await self._poison(batch[0], error)
         middle = len(batch) // 2
@@ -195,11 +210,18 @@ class Agent:
         for attempt in range(1, self._poison_attempts):
             await asyncio.sleep(FIRST_PAUSE_SECONDS * attempt)
             try:
-                return await self._process([delivery])
+                left, outage = await self._process([delivery])
             except Outage:
                 return [delivery]
             except Exception as again:
                 error = again
+                continue
+            if not isinstance(outage, EngineFailed):
+                return left
+            error = outage
+        if isinstance(error, EngineFailed) and not await self._processor.reader_answers():
+            await self._wait(error)  # it fails for all: an outage, and no record's fault
+            return [delivery]
         remedy = "a defect of ours: report it with the agent's log, then retry the dead letter"
         refused = Refused(
             Reason.FAILED, "value", f"{type(error).__name__} {self._poison_attempts} times", remedy

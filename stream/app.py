@@ -28,6 +28,7 @@ WITHIN_SECONDS = 0.01
 STREAM_BUFFER = 256  # events prefetched; they are read again after a crash
 POLL_RECORDS = 500
 FETCH_BYTES = 2 * 1024 * 1024  # above any topic's max.message.bytes, else a record is skipped silently
+REQUEST_SECONDS = 90.0  # at least; Faust takes no less than a session's timeout
 START_TIMEOUT_SECONDS = 120.0
 STOP_TIMEOUT_SECONDS = 5.0
 
@@ -74,14 +75,14 @@ def build(settings: Settings, agent: Agent, datadir: Path) -> App:
         broker_session_timeout=settings.rebalance_seconds,
         broker_heartbeat_interval=min(3.0, settings.rebalance_seconds / 3),
         broker_rebalance_timeout=settings.rebalance_seconds,
+        broker_request_timeout=max(REQUEST_SECONDS, settings.rebalance_seconds),
         consumer_max_fetch_size=FETCH_BYTES,
         producer_request_timeout=30.0,
         loop=asyncio.get_running_loop(),
     )
     turns = app.topic(
-        topics.topic(settings, "turns"), key_type=bytes, value_type=bytes,
-        key_serializer="raw", value_serializer="raw",
-    )  # fmt: skip
+        topics.topic(settings, "turns"),
+        key_type=bytes, value_type=bytes, key_serializer="raw", value_serializer="raw")  # fmt: skip
 
     async def fold(stream: Any) -> None:
         await agent.run(stream.noack_take(settings.batch_records, within=WITHIN_SECONDS))

@@ -77,7 +77,8 @@ def systems(settings: Settings, baselines: Sequence[str], data: str) -> list[Sys
     for name in baselines:
         if name == UNTUNED:
             bare = msgspec.structs.replace(settings, reader="generative", adapter=None)
-            made.append(System(name, roles.engine_factory(bare), Policy()))
+            if bare != settings:  # else it is the reader that is measured already
+                made.append(System(name, roles.engine_factory(bare), Policy()))
         else:
             made.append(System(name, partial(BASELINES[name], known), Policy()))
     return made

@@ -27,13 +27,18 @@ def client_options(settings: Settings) -> dict[str, Any]:
 
 
 def ssl_context(settings: Settings) -> ssl.SSLContext:
-    """The TLS context of the brokers: their authorities, and the client's certificate where one is set."""
-    context = ssl.create_default_context(
-        cafile=str(settings.broker_cafile) if settings.broker_cafile else None
-    )
-    if settings.broker_certfile:
-        keyfile = str(settings.broker_keyfile) if settings.broker_keyfile else None
-        context.load_cert_chain(str(settings.broker_certfile), keyfile)
+    """The TLS context of the brokers: their authorities, and the client's certificate where one is set.
+
+    Raises OSError.
+    """
+    cafile, certfile, keyfile = settings.broker_cafile, settings.broker_certfile, settings.broker_keyfile
+    try:
+        context = ssl.create_default_context(cafile=str(cafile) if cafile else None)
+        if certfile:
+            context.load_cert_chain(str(certfile), str(keyfile) if keyfile else None)
+    except OSError as error:
+        error.filename = ", ".join(str(file) for file in (cafile, certfile, keyfile) if file)  # it names none
+        raise
     return context
 
 

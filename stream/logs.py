@@ -20,7 +20,8 @@ from stream.settings import Settings
 PRIVATE = frozenset({"text", "holder", "display_name", "rationale", "proposition"})
 
 _HANDLER = "volteface"
-_ADOPTED = ("faust", "mode", "aiokafka", "aiohttp")  # these bring handlers of their own
+# These bring handlers of their own; the last are Faust's services, which log by the module of their class.
+_ADOPTED = ("faust", "mode", "aiokafka", "aiohttp", "stream.transport")
 _PLAIN = (str, int, float, type(None), dt.date, Path, BaseException)
 
 

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import msgspec
 
 from stream.store.port import Message
-from tracker import keys
+from tracker import keys, records
 from tracker.events import EventType
 from tracker.ledger import HeaderRow, StateRow
+from tracker.records import Record
 from tracker.settlement import Outcome
 
 TURNS, JOURNAL, STATES, STANCES, FLIPS = "turns", "journal", "states", "stances", "flips"
@@ -20,6 +21,11 @@ def messages(outcomes: Sequence[Outcome]) -> dict[int, tuple[Message, ...]]:
         last = outcomes[-1].journal.entry.arrival
         sent[last] = (*sent[last], _header(outcomes[-1]))
     return sent
+
+
+def of_record(record: Record) -> Message:
+    """A record as it is produced to the turns topic."""
+    return Message(TURNS, keys.conversation_key(record.tenant, record.conversation), records.encode(record))
 
 
 def _messages(outcome: Outcome) -> tuple[Message, ...]:

@@ -11,16 +11,21 @@ from dataclasses import dataclass, field
 import msgspec
 import structlog
 
-from models.reader import Reader, ReaderUnavailable
+from models.reader import ObserveRequest, Reader, ReaderRejected, ReaderUnavailable
 from stream import waves
 from stream.chain import Chain, Item, Refusal, grouped, need
 from stream.store.port import ConversationKey, Loaded, Outbox, Store
+from tracker.context import WindowTurn
 from tracker.conversation import Rules
+from tracker.stances import Stance
 from tracker.targets import first
 
 log = structlog.get_logger(__name__)
 
 COMMIT_ATTEMPTS = 5
+PROBE = ObserveRequest(
+    "probe", WindowTurn("0", "probe", "ok"), 0, "probe", "whether turns are read", Stance.UNKNOWN
+)
 
 Rooms = Callable[[str, str], tuple[str, ...]]  # the propositions that settings give (tenant, conversation)
 
@@ -84,6 +89,14 @@ class Processor:
                 return result
             log.info("commit.contended", conversations=len(pending))
         raise CommitContended(f"{len(pending)} conversations moved {COMMIT_ATTEMPTS} times under a commit")
+
+    async def reader_answers(self) -> bool:
+        """Whether a harmless turn is read now: if so, a record that breaks the engine is itself to blame."""
+        try:
+            await self._reader.observe([PROBE])
+        except (ReaderUnavailable, ReaderRejected):
+            return False
+        return True
 
     async def _start(self, pending: Mapping[ConversationKey, list[Item]]) -> list[Chain]:
         loaded = await self._store.load([need(key, items) for key, items in pending.items()])

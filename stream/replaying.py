@@ -10,13 +10,14 @@ from pathlib import Path
 import structlog
 from aiokafka.errors import KafkaError
 from redis.asyncio import Redis
+from redis.exceptions import RedisError
 
 from stream.lag import Lag
-from stream.outbox import TURNS
+from stream.outbox import of_record
 from stream.platforms import Line
 from stream.sender import Sender, SenderUnavailable
 from stream.store.port import Message
-from tracker import keys, records
+from tracker import keys
 from tracker.records import Record, Refused
 
 log = structlog.get_logger(__name__)
@@ -73,9 +74,9 @@ async def produce(
             if isinstance(line.result, Refused):
                 refused(line.number, line.result)
         for part in pace.parts(accepted):
-            await _send(sender, [_message(record) for record in part])
+            await _send(sender, [of_record(record) for record in part])
             await pace.keep(len(part))
-        await progress.reached(chunk[-1].number)
+        await _keep(progress, chunk[-1].number)
     return pace.sent
 
 
@@ -106,7 +107,8 @@ async def drained(lag: Lag) -> None:
 async def _behind(lag: Lag) -> bool:
     """Whether anything is left; a broker that cannot say so now is asked again."""
     try:
-        return bool(await lag.records())
+        async with asyncio.timeout(CALL_TIMEOUT_SECONDS):
+            return bool(await lag.records())
     except (KafkaError, TimeoutError, OSError) as error:
         log.warning("replay.paused", error=repr(error))
         return True
@@ -124,8 +126,15 @@ def _chunks(lines: Iterable[Line]) -> Iterator[list[Line]]:
         yield chunk
 
 
-def _message(record: Record) -> Message:
-    return Message(TURNS, keys.conversation_key(record.tenant, record.conversation), records.encode(record))
+async def _keep(progress: Progress, line: int) -> None:
+    """Keep the progress, however long Redis is away."""
+    while True:
+        try:
+            await progress.reached(line)
+            return
+        except (RedisError, TimeoutError) as error:
+            log.warning("replay.paused", error=str(error))
+            await asyncio.sleep(RETRY_SECONDS)
 
 
 async def _send(sender: Sender, messages: list[Message]) -> None:

@@ -86,9 +86,11 @@ def worker(settings: Settings, host: str, port: int) -> int:
 
 @contextmanager
 def stopping() -> Iterator[asyncio.Event]:
-    """An event that SIGTERM and SIGINT set. Inside a running loop."""
+    """An event that SIGTERM, SIGINT and, but under nohup, a closing terminal set. Inside a running loop."""
     stop, loop = asyncio.Event(), asyncio.get_running_loop()
-    signals = (signal.SIGTERM, signal.SIGINT)
+    signals = [signal.SIGTERM, signal.SIGINT]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signals.append(signal.SIGHUP)
     for name in signals:
         loop.add_signal_handler(name, stop.set)
     try:

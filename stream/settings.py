@@ -13,6 +13,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from models.language.settings import default_threads
 from stream.addresses import (
     BROKER,
     DATABASE,
@@ -44,11 +45,6 @@ def _policy(path: Path) -> Policy:
     return read_toml(path, Policy)
 
 
-def _cores() -> int:
-    """The cores that this process may use, which are fewer than the machine's in a container."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
 class Room(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Propositions of the conversations of a tenant that match a glob (`*` also matches "/")."""
 
@@ -71,7 +67,7 @@ class Room(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 Security = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-Engine = Literal["generative", "rule"]
+Engine = Literal["encoder", "generative", "rule"]
 DType = Literal["auto", "float32", "bfloat16"]
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["json", "console"]
@@ -104,22 +100,26 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     redis: Annotated[str, about("State store", REDIS, check=check_redis)] = "redis://localhost:6379/0"
     redis_cafile: Annotated[Path | None, about("PEM file of the authorities that sign Redis")] = None
-    database: Annotated[str | None, about("Accounts and views", DATABASE, check=check_database)] = None
+    database: Annotated[
+        str | None, about("Accounts and views; not used yet", DATABASE, check=check_database)
+    ] = None
     worker: Annotated[str | None, about("Reader worker; unset: in process", WORKER, check=check_worker)] = (
         None
     )
-    api_key: Annotated[str | None, about("Key that gateway and worker ask for", secret=True)] = None
+    api_key: Annotated[str | None, about("Key that the gateway will ask for; not used yet", secret=True)] = (
+        None
+    )
 
     reader: Annotated[Engine, about("Engine that reads turns")] = "generative"
     model: Annotated[Path | None, about("Folder of the language model; unset: the wheel's")] = None
     adapter: Annotated[
-        Path | None, about("Folder of a trained peft adapter; unset: none, answers are marked untrained")
+        Path | None, about("Folder of a trained adapter; unset: none, answers are marked untrained")
     ] = None
     cache: Annotated[Path, about("Folder of converted weights")] = Path("~/.cache/volteface").expanduser()
     device: Annotated[str, about("Where the model runs", _DEVICE_IS, pattern=_DEVICE)] = "auto"
     dtype: Annotated[DType, about("Number format of the weights")] = "auto"
-    threads: Annotated[int, about("CPU threads of the model; default: cores", ge=1, le=1024)] = msgspec.field(
-        default_factory=_cores
+    threads: Annotated[int, about("CPU threads of the model; default: cores, at most 4", ge=1, le=1024)] = (
+        msgspec.field(default_factory=default_threads)
     )
 
     rebalance_seconds: Annotated[

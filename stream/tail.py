@@ -35,7 +35,9 @@ class Tail:
 async def following(settings: Settings, names: Sequence[str]) -> AsyncIterator[Tail]:
     """Follow the run's topics of these short names, which exist."""
     topics = {topic(settings, name): name for name in names}
-    consumer = AIOKafkaConsumer(**client_options(settings), auto_offset_reset="earliest", fetch_max_wait_ms=FETCH_WAIT_MS)
+    consumer = AIOKafkaConsumer(
+        **client_options(settings), auto_offset_reset="earliest", fetch_max_wait_ms=FETCH_WAIT_MS
+    )
     try:
         await consumer.start()
         partitions = [

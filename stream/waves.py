@@ -80,7 +80,7 @@ def _requests(conversation: Conversation, admission: Admitted) -> list[ObserveRe
 
 
 async def _each(steps: list[Step], ask: Callable[[list[Step]], Awaitable[None]]) -> None:
-    """Ask for all steps at once; where the reader rejects that, one by one, to find which it cannot read."""
+    """Ask for all steps at once; where the reader rejects that, for each half, to find which it cannot."""
     try:
         await ask(steps)
     except WrongObservation as wrong:  # the reader mixed answers up; a turn is never refused for that
@@ -89,8 +89,9 @@ async def _each(steps: list[Step], ask: Callable[[list[Step]], Awaitable[None]])
         if len(steps) == 1:
             steps[0].rejected = str(rejected)
             return
-        for step in steps:
-            await _each([step], ask)
+        middle = len(steps) // 2
+        for half in (steps[:middle], steps[middle:]):
+            await _each(half, ask)
 
 
 async def _observe(steps: list[Step], reader: Reader, rules: Rules) -> None:

@@ -123,10 +123,16 @@ def folded(
     )
 
 
+_SUBJECT = ("turn", "revision", "holder", "target")
+
+
 def _answer(asked: tuple[str, int, str, str], observation: Observation) -> Observation:
     """The observation, if it is of what was asked: a mixed-up answer would move somebody else's stance."""
-    if (got := _subject(observation)) != asked:
-        raise WrongObservation(f"asked for (turn, revision, holder, target) {asked}, got {got}")
+    got = _subject(observation)
+    # The names of what differs alone: this reaches logs, which hold nobody's name.
+    wrong = [name for name, one, other in zip(_SUBJECT, asked, got, strict=True) if one != other]
+    if wrong:
+        raise WrongObservation(f"an observation of another {', '.join(wrong)} than was asked for")
     return observation
 
 

@@ -13,10 +13,9 @@ from jinja2 import TemplateError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
 from models.language.quiet import quietly
-from models.language.settings import InvalidSetting
+from models.language.settings import InvalidSetting, default_threads
 from models.language.weights import Found, is_complete
 
-MOST_THREADS = 4  # a small model gains nothing from more, and the stream needs cores too
 PLACEHOLDER = "\N{OBJECT REPLACEMENT CHARACTER}"
 HEAD_BYTES = 1 << 20
 
@@ -42,7 +41,7 @@ class Placement:
 
     def apply_threads(self) -> None:
         """Bound torch's threads, for the whole process: its default takes every core from the stream."""
-        torch.set_num_threads(self.threads or min(os.cpu_count() or 1, MOST_THREADS))
+        torch.set_num_threads(self.threads or default_threads())
 
 
 class Backbone:

@@ -6,6 +6,7 @@ from starving what follows it.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 
 import msgspec
 
@@ -14,28 +15,40 @@ from tracker.context import WindowTurn
 
 Counter = Callable[[str], int]
 
-FRAME_TOKENS = 48  # headings, state and names around the texts
-TURN_TOKENS = 16  # letter, marks and reply of one window turn
 CUE_TOKENS = 5  # modality and marks of one media item
-TURN_SHARE, PROPOSITION_SHARE, WINDOW_SHARE = 0.5, 0.25, 0.2  # of the budget, at most
+TURN_SHARE, PROPOSITION_SHARE = 0.5, 0.25  # of the budget, at most
 LEAST_TOKENS = 12  # a turn cut shorter says nothing
 GAP = " … "
 NAME_CHARACTERS = 40
 CHARACTERS_A_TOKEN = 8  # more than any language's mean: bounds the search for a cut, not the cut
 
 
-def fit(request: ObserveRequest, budget: int, count: Counter) -> ObserveRequest:
+@dataclass(frozen=True)
+class Frame:
+    """What an engine puts around texts, in tokens; `nearest` turns it shows before the holder's own."""
+
+    tokens: int = 48  # headings, state and names around the texts
+    turn: int = 16  # letter, marks and reply of one window turn
+    share: float = 0.2  # of the budget, at most, that one window turn gets
+    nearest: int = 0
+
+
+PROMPT = Frame()
+
+
+def fit(request: ObserveRequest, budget: int, count: Counter, frame: Frame = PROMPT) -> ObserveRequest:
     """The request cut to `budget` tokens as `count` counts them; its window keeps its order."""
     turn = _shrunk(request.turn, int(budget * TURN_SHARE), count)
     proposition = cut(request.proposition, int(budget * PROPOSITION_SHARE), count)
-    left = budget - FRAME_TOKENS - cost(turn, count) - count(proposition)
+    left = budget - frame.tokens - cost(turn, count) - count(proposition)
     shown: dict[int, WindowTurn] = {}
-    for place in _places(request):
-        room = min(left, int(budget * WINDOW_SHARE)) - TURN_TOKENS - count(name(request.window[place].holder))
+    for place in places(request, frame.nearest):
+        named = frame.turn + count(name(request.window[place].holder))
+        room = min(left, int(budget * frame.share)) - named
         if room < LEAST_TOKENS:
             break
         shown[place] = _shrunk(request.window[place], room, count)
-        left -= TURN_TOKENS + count(name(shown[place].holder)) + cost(shown[place], count)
+        left -= named + cost(shown[place], count)
     window = tuple(shown[place] for place in sorted(shown))
     return msgspec.structs.replace(request, turn=turn, proposition=proposition, window=window)
 
@@ -65,14 +78,14 @@ def _ends(text: str, characters: int) -> str:
     return text[:head].rstrip() + GAP + (text[-tail:].lstrip() if tail else "")
 
 
-def _places(request: ObserveRequest) -> Iterator[int]:
+def places(request: ObserveRequest, nearest: int = 0) -> Iterator[int]:
     """Window places in the order in which they may be shown, each once."""
     window = request.window
     newest_first = range(len(window) - 1, -1, -1)
     reply = next((place for place in newest_first if window[place].turn == request.turn.reply_to), None)
     own = [place for place in newest_first if window[place].holder == request.turn.holder]
     first = [] if reply is None else [reply]
-    yield from dict.fromkeys([*first, *own, *newest_first])
+    yield from dict.fromkeys([*first, *newest_first[:nearest], *own, *newest_first])
 
 
 def cost(turn: WindowTurn, count: Counter) -> int:

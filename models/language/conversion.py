@@ -1,10 +1,11 @@
-"""From a GGUF file to a safetensors folder, once a machine: about 30 s, and about 1 s a load from there on.
+"""From a wheel's file to a safetensors folder, once a machine: up to 30 s, and about 1 s a load afterwards.
 
 `save_pretrained` refuses a model read from GGUF: its state dict moves into a bare model of the same config.
 """
 
 import shutil
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
@@ -17,7 +18,12 @@ LOCK_SECONDS = 600
 
 
 def convert_once(gguf: Path, folder: Path) -> None:
-    """Make `folder` from `gguf`, unless it is there. Safe between processes, and whole or absent at any time.
+    """Make `folder` from `gguf`, unless it is there."""
+    make_once(folder, lambda partial: _convert(gguf, partial))
+
+
+def make_once(folder: Path, make: Callable[[Path], None]) -> None:
+    """Have `make` fill `folder`, unless it is there. Safe between processes, and whole or absent at any time.
 
     The folder appears by one rename; what an interrupted conversion left is removed by the next.
     """
@@ -28,7 +34,7 @@ def convert_once(gguf: Path, folder: Path) -> None:
             shutil.rmtree(orphan)
         partial = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f"{folder.name}.partial-"))
         try:
-            _convert(gguf, partial)
+            make(partial)
             partial.rename(folder)
         except BaseException:
             shutil.rmtree(partial, ignore_errors=True)

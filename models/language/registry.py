@@ -17,6 +17,12 @@ def build_engine(settings: ReaderSettings) -> Engine:
     return build(settings)
 
 
+def _encoder(settings: ReaderSettings) -> Engine:
+    from models.encoder.engine import from_settings  # noqa: PLC0415  # late, as below
+
+    return from_settings(settings)
+
+
 def _rule(settings: ReaderSettings) -> Engine:
     return RuleEngine()
 
@@ -28,4 +34,8 @@ def _generative(settings: ReaderSettings) -> Engine:
     return from_settings(settings)
 
 
-ENGINES: dict[str, Callable[[ReaderSettings], Engine]] = {"generative": _generative, "rule": _rule}
+ENGINES: dict[str, Callable[[ReaderSettings], Engine]] = {
+    "encoder": _encoder,
+    "generative": _generative,
+    "rule": _rule,
+}

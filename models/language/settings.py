@@ -1,5 +1,6 @@
 """What a reader is made from, and the error that says which of it is wrong."""
 
+import os
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -7,6 +8,13 @@ import msgspec
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 MIN_BUDGET = 128
+MOST_THREADS = 4  # a small model gains nothing from more, and the stream needs cores too
+
+
+def default_threads() -> int:
+    """As many as the cores that this process may use (fewer than the machine's in a container), at most 4."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(cores, MOST_THREADS)
 
 
 class InvalidSetting(ValueError):
@@ -21,13 +29,15 @@ class ReaderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """Everything has a default; engine `rule` needs none of the rest."""
 
     engine: str = "generative"
-    path: Path | None = None  # a Hugging Face folder; None: the embedded SmolLM2
-    adapter: Path | None = None  # a peft folder
+    path: Path | None = None  # a Hugging Face folder; None: the engine's embedded one
+    adapter: Path | None = None  # a folder saved by peft, or by training of the encoder
     cache: Path | None = None  # of converted weights; None: VOLTEFACE_CACHE, else ~/.cache/volteface
     device: str = "auto"  # a GPU where there is one; else "cpu", "cuda:0", ...
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU, float32 on a CPU
     threads: Count | None = None  # None: the cores there are, at most 4
-    budget_tokens: Annotated[int, msgspec.Meta(ge=MIN_BUDGET)] = 640  # what a prompt may show of a request
+    budget_tokens: Annotated[int, msgspec.Meta(ge=MIN_BUDGET)] = (
+        640  # what a prompt may show of a request (an encoder's adapter says its own)
+    )
     batch_tokens: Count = 4096  # what one forward pass may hold, padding included
     prior: Literal["auto", "always", "never"] = "auto"  # label priors: auto corrects an untrained model only
     hub: bool = False  # may the model hub be asked where nothing local has the weights

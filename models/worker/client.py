@@ -12,7 +12,13 @@ import msgspec
 import structlog
 from prometheus_client import CollectorRegistry
 
-from models.execution import RequestsRejected, WrongAnswer, check_explanations, check_observations
+from models.execution import (
+    EngineFailed,
+    RequestsRejected,
+    WrongAnswer,
+    check_explanations,
+    check_observations,
+)
 from models.reader import ExplainRequest, ObserveRequest, ReaderRejected, ReaderUnavailable
 from models.worker import circuit, wire
 from models.worker.channel import Channel, Faulty, Reply
@@ -225,6 +231,8 @@ def _refused(reply: Reply, requests: int) -> Exception:
     if reply.status in _AGAIN:
         # Without the detail: faults are logged, and an engine's own words may quote a turn.
         return Faulty(f"{reply.status} {problem.reason}", again=True, retry_after=reply.retry_after)
+    if problem.reason == wire.Reason.ENGINE_FAILED:
+        return EngineFailed(message)
     return ReaderUnavailable(message, reply.retry_after or 1.0)
 
 

@@ -15,6 +15,6 @@ def agent() -> None:
     logs.configure(loaded)
     try:
         asyncio.run(roles.agent(loaded))
-    except (AppFailed, TopicsUnavailable) as error:
+    except (OSError, AppFailed, TopicsUnavailable) as error:
         typer.echo(f"volteface agent: {error}", err=True)
         raise typer.Exit(1) from None

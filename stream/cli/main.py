@@ -1,11 +1,15 @@
 """`volteface`: every command, and what they have in common."""
 
 import os
+import signal
 import sys
+from types import FrameType
 
 import typer
 
 from models.engine_thread import left_running
+from models.language.settings import InvalidSetting
+from models.language.wheels import WeightsUnavailable
 from stream.cli import agent, demo, doctor, evaluate, replay, track, up, worker
 from stream.options import SettingsError
 
@@ -28,6 +32,8 @@ app.command("eval")(evaluate.evaluate)
 
 def main() -> None:
     """Run a command; an error that a person can mend is one line and exit status 2."""
+    _open_streams()
+    _end_in_order()
     status = _run()
     sys.stdout.flush()
     sys.stderr.flush()
@@ -36,12 +42,30 @@ def main() -> None:
     sys.exit(status)
 
 
+def _open_streams() -> None:
+    """A standard stream that the caller closed is empty, and takes what is written to nowhere."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - kept open
+
+
+def _end_in_order() -> None:
+    """SIGTERM, and a terminal that closes, leave a command by its `finally` blocks; nohup still holds."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _exit)
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    sys.exit(128 + number)
+
+
 def _run() -> int:
     try:
         app()
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 0
-    except SettingsError as error:
+    except (SettingsError, InvalidSetting, WeightsUnavailable) as error:
         sys.stderr.write(f"volteface: {error}\n")
         return 2
     return 0

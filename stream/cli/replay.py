@@ -25,9 +25,11 @@ REDIS_TIMEOUT_SECONDS = 5.0
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(help="Any file that track takes.", exists=True, dir_okay=False)],
+    file: Annotated[Path, typer.Argument(help="A file as track takes it.", exists=True, dir_okay=False)],
     run: Annotated[str | None, typer.Option(help="The run's name; default: made from the file.")] = None,
-    rate: Annotated[float, typer.Option(help="Records a second; 0: as fast as they go.", min=0.0)] = 0.0,
+    rate: Annotated[
+        float, typer.Option(help="Records a second; 0: as fast as they go.", min=0.0, max=1_000_000.0)
+    ] = 0.0,
     form: Annotated[
         str | None, typer.Option("--from", help="native, benchmark or convokit; default: detected.")
     ] = None,

@@ -10,19 +10,17 @@ import msgspec
 from rich.console import Console
 from rich.markup import escape
 
-from stream.outbox import FLIPS, JOURNAL, TURNS
+from stream.outbox import FLIPS, JOURNAL, of_record
 from stream.platforms import open_records
 from stream.sender import Sender
 from stream.settings import Settings
-from stream.store.port import Message
 from stream.tail import Tail, following
-from tracker import keys, records
 from tracker.events import Event
 from tracker.ledger import JournalEntry
 from tracker.records import CreateTurn, DeclareTarget, Record, Refused, record_id
 from tracker.stances import Stance
 
-TURN_SECONDS = 60.0  # until a turn must have come back
+TURN_SECONDS = 180.0  # until a turn must have come back; an explanation on a busy CPU takes a minute
 READING_CHARACTERS = 60.0  # a second, at pace 1
 LONGEST_READING = 1.5
 COLOUR: Mapping[Stance, str] = {
@@ -70,7 +68,7 @@ async def play(settings: Settings, rooms: Sequence[Room], console: Console, pace
     sender = Sender(settings)
     try:
         async with following(settings, [JOURNAL, FLIPS]) as tail:
-            return [await _Player(settings, room, sender, tail, console, pace).play() for room in rooms]
+            return [await _Player(room, sender, tail, console, pace).play() for room in rooms]
     finally:
         await sender.close()
 
@@ -78,14 +76,10 @@ async def play(settings: Settings, rooms: Sequence[Room], console: Console, pace
 class _Player:
     """One room: what is known of its holders, and where its screen stands."""
 
-    def __init__(
-        self, settings: Settings, room: Room, sender: Sender, tail: Tail, console: Console, pace: float
-    ) -> None:
+    def __init__(self, room: Room, sender: Sender, tail: Tail, console: Console, pace: float) -> None:
         self._room, self._sender, self._console, self._pace = room, sender, console, pace
-        self._settings = settings
         self._messages = tail.messages()
         self._stances: dict[str, Stance] = {}
-        self._flip_sequence = 0
         self.played = Played(room.name)
 
     async def play(self) -> Played:
@@ -94,7 +88,7 @@ class _Player:
             if isinstance(record, DeclareTarget):
                 self._console.print(f"\n[bold]{self._room.name}[/bold]  {escape(record.proposition)}")
             began = time.monotonic()
-            await self._sender.send([_message(record)])
+            await self._sender.send([of_record(record)])
             entry, flips = await self._answered(record_id(record))
             if isinstance(record, CreateTurn):
                 self.played.seconds.append(time.monotonic() - began)
@@ -114,18 +108,14 @@ class _Player:
                         flips.append(msgspec.json.decode(value, type=Event))
                     elif (found := msgspec.json.decode(value, type=JournalEntry)).entry.id == ident:
                         entry = found
-                    if entry and self._flips_due(entry) == len(flips):
+                    if entry and len(entry.explanations) == len(flips):  # every flip is explained
                         break
         except TimeoutError:
             raise Stuck(
                 f"room {self._room.name}: record {ident} did not come back in {TURN_SECONDS:.0f} s"
             ) from None
         assert entry is not None
-        self._flip_sequence = entry.header.flip_sequence
         return entry, flips
-
-    def _flips_due(self, entry: JournalEntry) -> int:
-        return len(entry.explanations)
 
     def _show(self, record: CreateTurn, entry: JournalEntry, flips: Sequence[Event]) -> None:
         self.played.turns += 1
@@ -155,7 +145,3 @@ class _Player:
             f"{escape(trigger)}[dim]{escape(marks)}\n               {escape(str(data.rationale or ''))}[/]",
             highlight=False,
         )
-
-
-def _message(record: Record) -> Message:
-    return Message(TURNS, keys.conversation_key(record.tenant, record.conversation), records.encode(record))

@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, Literal
 
 import msgspec
@@ -16,9 +18,12 @@ from stream import app, logs, roles, settings, tracking
 from stream.cli.refusals import Refusals, StrictFailure
 from stream.platforms import Line, declare, open_records
 from stream.store.memory import MemoryStore
-from tracker.records import Refused
+from tracker.records import CreateTurn, DeclareTarget, Refused
 
 RUN = "track"
+UNDECLARED = (
+    "nothing was read: the file declares no target; add --proposition 'The debate concerning whether ...'"
+)
 
 
 def track(
@@ -41,9 +46,11 @@ def track(
     logs.configure(msgspec.structs.replace(loaded, log_level="warning"))
     console = Console(stderr=True)
     refusals = Refusals(str(file), strict, console)
+    signal.signal(signal.SIGINT, _interrupt)
     try:
         lines = declare(open_records(str(file) if str(file) == "-" else file, form), proposition or [])
-        asyncio.run(_track(loaded, lines, every, console, refusals))
+        seen: set[type] = set()
+        asyncio.run(_track(loaded, _noted(lines, seen), every, console, refusals))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has read enough
     except StrictFailure:
@@ -53,6 +60,19 @@ def track(
         raise typer.Exit(1) from None
     if refusals.count:
         console.print(f"{refusals.count} lines refused")
+    if CreateTurn in seen and DeclareTarget not in seen and not loaded.rooms:
+        console.print(UNDECLARED, highlight=False, soft_wrap=True)
+
+
+def _noted(lines: Iterator[Line], seen: set[type]) -> Iterator[Line]:
+    for line in lines:
+        seen.add(type(line.result))
+        yield line
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """At once: asyncio's own handler waits for the next await, which a read from a terminal keeps away."""
+    signal.default_int_handler(number, frame)
 
 
 async def _track(

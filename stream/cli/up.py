@@ -16,9 +16,15 @@ console = Console(stderr=True)
 
 def up(
     data: Annotated[Path, typer.Option(help="Folder that keeps the states.")] = Path("volteface-data"),
-    broker_port: Annotated[int | None, typer.Option(help="Kafka port; default: a free one.")] = None,
-    redis_port: Annotated[int | None, typer.Option(help="Redis port; default: a free one.")] = None,
-    worker_port: Annotated[int, typer.Option(help="Port of the reader's worker; 0: a free one.")] = 0,
+    broker_port: Annotated[
+        int | None, typer.Option(help="Kafka port; default: a free one.", min=1, max=65535)
+    ] = None,
+    redis_port: Annotated[
+        int | None, typer.Option(help="Redis port; default: a free one.", min=1, max=65535)
+    ] = None,
+    worker_port: Annotated[
+        int, typer.Option(help="Port of the reader's worker; 0: a free one.", min=0, max=65535)
+    ] = 0,
 ) -> None:
     """Run broker, Redis, worker and agent here until stopped (Ctrl-C)."""
     loaded = settings.load()
@@ -27,7 +33,7 @@ def up(
         with single.services(loaded, data=data, broker_port=broker_port, redis_port=redis_port) as here:
             _say(here, data)
             asyncio.run(roles.everything(here, worker_port))
-    except (ServiceUnavailable, app.AppFailed, topics.TopicsUnavailable) as error:
+    except (OSError, ServiceUnavailable, app.AppFailed, topics.TopicsUnavailable) as error:
         typer.echo(f"volteface up: {error}", err=True)
         raise typer.Exit(1) from None
 

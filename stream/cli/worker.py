@@ -16,4 +16,9 @@ def worker(
     """Serve the reader over HTTP until stopped (SIGTERM or Ctrl-C)."""
     loaded = settings.load()
     logs.configure(loaded)
-    raise typer.Exit(roles.worker(loaded, host, port))
+    try:
+        status = roles.worker(loaded, host, port)
+    except OSError as error:
+        typer.echo(f"volteface worker: {error}", err=True)
+        raise typer.Exit(1) from None
+    raise typer.Exit(status)

@@ -42,6 +42,14 @@ def test_one_that_breaks_the_engine_never_fails_its_neighbours() -> None:
     ]
 
 
+def test_a_value_error_is_a_failure_and_no_verdict_on_the_request() -> None:
+    class Sick(FakeEngine):
+        def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
+            raise ValueError("probabilities lie in 0..1, got nan")
+
+    assert [type(outcome) for outcome in run(Sick(), requests("+1", "+1"))] == [Failed, Failed]
+
+
 def test_an_ill_engine_is_not_tried_for_every_request() -> None:
     engine = FakeEngine()
     outcomes = run(engine, requests(*["boom"] * 20))

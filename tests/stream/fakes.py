@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any
 
+from models.execution import EngineFailed
 from models.language.rule import RuleEngine
 from models.local import LocalReader
 from models.reader import ExplainRequest, ObserveRequest, ReaderRejected, ReaderUnavailable
@@ -53,8 +54,9 @@ async def chains(store: MemoryStore, given: Sequence[Record]) -> list[Chain]:
 
 @dataclass
 class CountingReader:
-    """Reads by rule; keeps every call's turns, rejects some turns, and is away for some calls."""
+    """Reads by rule; keeps every call's turns, rejects some, breaks on some, and is away for some calls."""
 
+    breaks: frozenset[str] = frozenset()
     rejects: frozenset[str] = frozenset()
     explains_not: frozenset[str] = frozenset()
     away: Callable[["CountingReader"], bool] = lambda reader: False
@@ -64,6 +66,8 @@ class CountingReader:
     async def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
         turns = [request.turn.turn for request in requests]
         self.observed.append(turns)
+        if self.breaks & {"any", *turns}:
+            raise EngineFailed("the engine failed: RuntimeError", retry_after=0.0)
         self._fail(set(turns) & self.rejects)
         return RuleEngine().observe(requests)
 

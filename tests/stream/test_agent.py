@@ -173,6 +173,38 @@ async def test_a_reader_that_is_away_keeps_what_was_done_before() -> None:
     assert await stand.window() == ["1", "2", "3"]
 
 
+async def test_a_reader_too_slow_for_a_whole_batch_is_asked_for_less() -> None:
+    """Half of what was asked for in vain, until it answers; and more again afterwards."""
+    reader = CountingReader(away=lambda seen: len(seen.observed[-1]) > 2)
+    stand = Stand(reader)
+    await stand.take(*(target(room) for room in "abcdefgh"))
+    await stand.take(*(turn("1", room=room) for room in "abcdefgh"))
+    while len(stand.partition.acked) < 16:
+        await stand.agent.take([])
+    assert [len(call) for call in reader.observed] == [8, 4, 2, 4, 2, 4, 2, 2]
+    assert stand.sender.letters == []
+
+
+async def test_a_turn_that_breaks_the_engine_is_a_dead_letter_and_holds_nobody_up() -> None:
+    stand = Stand(CountingReader(breaks=frozenset({"2"})))
+    await stand.take(*TALK, target("b"), turn("9", room="b"))
+    assert stand.reasons == [b"failed"]
+    assert await stand.window() == ["1", "3"]
+    assert stand.partition.acked == [0, 1, 2, 3, 4, 5]
+
+
+async def test_an_engine_that_breaks_on_everything_is_an_outage() -> None:
+    reader = CountingReader(breaks=frozenset({"any"}))
+    stand = Stand(reader)
+    await stand.take(*TALK)
+    assert (stand.partition.acked, stand.sender.letters) == ([0], [])
+    reader.breaks = frozenset()
+    while stand.partition.acked != [0, 1, 2, 3]:
+        await stand.agent.take([])
+    assert stand.sender.letters == []
+    assert await stand.window() == ["1", "2", "3"]
+
+
 async def test_dead_letters_wait_for_the_broker_too() -> None:
     stand = Stand()
     stand.sender.down = 1

@@ -73,7 +73,9 @@ def test_the_level_rules_both(level: str, count: int, capsys: pytest.CaptureFixt
     assert len(lines(capsys)) == 2 * count
 
 
-@pytest.mark.parametrize("name", ["aiohttp.access", "faust.app.base", "mode.supervisors", "aiokafka.consumer"])
+@pytest.mark.parametrize(
+    "name", ["aiohttp.access", "faust.app.base", "mode.supervisors", "aiokafka.consumer", "stream.transport"]
+)
 def test_what_libraries_say_at_info_is_for_debugging(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     configured(log_level="info")
     logging.getLogger(name).info("GET /v1/conversations/ada")

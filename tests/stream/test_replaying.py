@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from aiokafka.errors import KafkaConnectionError
 from redis.asyncio import Redis
+from redis.exceptions import ConnectionError as RedisConnectionError
 
 from stream import replaying
 from stream.platforms import Line
@@ -52,6 +53,22 @@ def sent_turns(sender: MemorySender) -> list[str]:
 
 def records_of(message: Message) -> Any:
     return parse_keyed(message.key, message.value)
+
+
+async def test_progress_waits_for_a_redis_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Away(KeptProgress):
+        left = 2
+
+        async def reached(self, line: int) -> None:
+            self.left -= 1
+            if self.left >= 0:
+                raise (TimeoutError, RedisConnectionError)[self.left]
+            await super().reached(line)
+
+    monkeypatch.setattr(replaying, "RETRY_SECONDS", 0.0)
+    progress = Away()
+    sent, sender, _ = await produced(file(3), progress=progress)
+    assert (sent, len(sender.sent), progress.told) == (3, 3, [0, 3])
 
 
 async def test_records_go_to_the_turns_topic_under_their_keys_and_in_order() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from models.language.settings import default_threads
 from stream.addresses import BadAddress, brokers, check_database, check_redis, check_worker, masked
 from stream.options import SettingsError, Source
 from stream.settings import SETTINGS, Room, Settings, load, propositions_for, survey
@@ -63,7 +64,7 @@ WRONG = [
     ("REDIS", "http://cache", "string of 12 characters", "it begins with redis:// or rediss://"),
     ("DATABASE", "mysql://db/v", "string of 12 characters", "it begins with sqlite:// or postgresql://"),
     ("WORKER", "worker:8080", "string of 11 characters", "it begins with http:// or https://"),
-    ("READER", "gpt", "string of 3 characters", "one of generative, rule"),
+    ("READER", "gpt", "string of 3 characters", "one of encoder, generative, rule"),
     ("DEVICE", "gpu", "string of 3 characters", "auto, cpu, cuda or cuda:N"),
     ("DTYPE", "int8", "string of 4 characters", "one of auto, float32"),
     ("BATCH_SECONDS", "0", "string of 1 character", "a number above 0 to 600"),
@@ -93,7 +94,7 @@ def test_defaults_need_nothing() -> None:
     assert settings == Settings()
     assert (settings.run, settings.topic_prefix, settings.partitions) == ("live", "volteface", 8)
     assert settings.bootstrap_servers == ["localhost:9092"]
-    assert settings.threads >= 1
+    assert settings.threads == default_threads()
 
 
 def test_every_setting_can_be_set_by_its_environment_name() -> None:

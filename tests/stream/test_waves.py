@@ -60,7 +60,7 @@ async def test_the_reader_sees_the_state_and_the_window_before_the_turn() -> Non
 async def test_a_rejected_turn_leaves_alone_and_the_rest_of_the_wave_lives() -> None:
     found, reader = await started(seconds()), CountingReader(rejects=frozenset({"2b"}))
     await waves.run(found, reader, RULES)
-    assert reader.observed == [["2a", "2b", "2c"], ["2a"], ["2b"], ["2c"]]
+    assert reader.observed == [["2a", "2b", "2c"], ["2a"], ["2b", "2c"], ["2b"], ["2c"]]
     assert reader.explained == [["2a", "2c"]]
     states = [chain.conversation.holders["ann"] for chain in found]
     assert [next(iter(state.values())).stance for state in states] == ["oppose", "support", "oppose"]

@@ -168,7 +168,7 @@ def test_an_answer_about_something_else_is_not_folded(wrong: dict[str, Any]) -> 
     admission = admitted(conversation, create("m-1"), None, RULES)
     right = observe(target=TARGET.id)
     assert len(folded(conversation, admission, [right], RULES.policy)) == 1
-    with pytest.raises(WrongObservation):
+    with pytest.raises(WrongObservation, match=f"another {next(iter(wrong))} than"):
         folded(conversation, admission, [msgspec.structs.replace(right, **wrong)], RULES.policy)
 
 

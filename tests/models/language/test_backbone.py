@@ -1,10 +1,11 @@
+import os
 from pathlib import Path
 
 import pytest
 import torch
 
 from models.language.backbone import Backbone, Placement, fingerprint, load, local
-from models.language.settings import InvalidSetting
+from models.language.settings import MOST_THREADS, InvalidSetting
 
 
 def test_a_template_without_a_system_role_gets_the_instruction_from_the_user(tiny_folder: Path) -> None:
@@ -27,6 +28,15 @@ def test_no_template_is_plain_text(tiny_folder: Path) -> None:
 def test_threads_are_what_was_asked_for(tiny_folder: Path) -> None:
     load(local(tiny_folder), placement=Placement("cpu", threads=1))
     assert torch.get_num_threads() == 1
+
+
+def test_unasked_threads_are_bounded() -> None:
+    before = torch.get_num_threads()
+    try:
+        Placement().apply_threads()
+        assert torch.get_num_threads() == min(len(os.sched_getaffinity(0)), MOST_THREADS)
+    finally:
+        torch.set_num_threads(before)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")

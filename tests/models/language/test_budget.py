@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.language.budget import FRAME_TOKENS, TURN_TOKENS, cut, fit, name
+from models.language.budget import PROMPT, Frame, cut, fit, name, places
 from models.reader import ObserveRequest
 from tracker.context import WindowTurn
 from tracker.records import Media, Modality
@@ -18,8 +18,8 @@ def words(text: str) -> int:
 
 def shown(request: ObserveRequest) -> int:
     """What a fitted request costs, counted as the budget promises."""
-    turns = [TURN_TOKENS + words(turn.holder) + words(turn.text) for turn in request.window]
-    return FRAME_TOKENS + words(request.turn.text) + words(request.proposition) + sum(turns)
+    turns = [PROMPT.turn + words(turn.holder) + words(turn.text) for turn in request.window]
+    return PROMPT.tokens + words(request.turn.text) + words(request.proposition) + sum(turns)
 
 
 def window(*turns: tuple[str, str], length: int = 30) -> tuple[WindowTurn, ...]:

@@ -6,6 +6,7 @@ from huggingface_hub.errors import LocalEntryNotFoundError, OfflineModeIsEnabled
 
 from models.language import conversion, weights
 from models.language.weights import SMOLLM2, Found, is_complete, resolve
+from models.language.wheels import WeightsUnavailable
 
 CONVERTED = "SmolLM2-135M-Instruct-b179c9523d0e"
 
@@ -95,6 +96,13 @@ def test_the_hubs_answer_is_used(sources: Sources, tmp_path: Path) -> None:
     sources.online = True
     assert resolve(SMOLLM2, cache=tmp_path, hub=True).revision == SMOLLM2.revision
     assert sources.asked == ["cache", "probe", "hub"]
+
+
+def test_a_cache_folder_that_cannot_be_is_said_with_the_remedy(sources: Sources, tmp_path: Path) -> None:
+    taken = tmp_path / "file"
+    taken.touch()
+    with pytest.raises(WeightsUnavailable, match="VOLTEFACE_CACHE"):
+        resolve(SMOLLM2, cache=taken)
 
 
 def test_looking_into_the_real_hubs_cache_takes_no_time(tmp_path: Path) -> None:

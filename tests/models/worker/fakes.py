@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from models.reader import Engine, ExplainRequest, ObserveRequest, ReaderUnavailable
+from models.reader import Engine, ExplainRequest, ObserveRequest, ReaderRejected, ReaderUnavailable
 from models.worker.server import WorkerConfig, serve
 from tracker.context import WindowTurn
 from tracker.observations import Evidence, Explanation, Model, Observation, Probabilities, Trigger
@@ -57,7 +57,7 @@ def explanation(request: ExplainRequest) -> Explanation:
 
 
 class FakeEngine:
-    """`bad`: ValueError; `boom`: RuntimeError; `gone`: ReaderUnavailable; `block`: waits for `open()`."""
+    """`bad`: ReaderRejected; `boom`: RuntimeError; `gone`: ReaderUnavailable; `block`: waits for `open()`."""
 
     model = Model("fake", "1", "rule", "en")
 
@@ -90,7 +90,7 @@ class FakeEngine:
     def _react(self, text: str) -> None:
         match text.split(maxsplit=1)[0] if text else "":
             case "bad":
-                raise ValueError("cannot be read")
+                raise ReaderRejected("cannot be read")
             case "boom":
                 raise RuntimeError("broken")
             case "gone":

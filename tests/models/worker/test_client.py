@@ -12,14 +12,14 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from prometheus_client import CollectorRegistry
 
-from models.execution import RequestsRejected
+from models.execution import EngineFailed, RequestsRejected
 from models.reader import Reader, ReaderRejected, ReaderUnavailable
 from models.worker.app import BodyLimits
 from models.worker.circuit import Circuit, CircuitPolicy
 from models.worker.client import ClientConfig, WorkerReader
 from models.worker.metrics import ReaderMetrics
 from models.worker.server import WorkerConfig
-from models.worker.wire import ObserveAnswer, ObserveCall
+from models.worker.wire import PROBLEM_JSON, ObserveAnswer, ObserveCall, Reason, Refusal
 from tests.models.worker.fakes import (
     FakeEngine,
     eventually,
@@ -159,6 +159,18 @@ async def test_another_refusal_is_not_repeated_and_rejects_nobody(code: int) -> 
             await reader.observe(requests("+1"))
         assert len(script.bodies) == 1
         assert reader.circuit is Circuit.CLOSED
+
+
+async def test_an_engine_that_failed_is_told_from_a_worker_that_is_away() -> None:
+    problem = Refusal(Reason.ENGINE_FAILED, "RuntimeError").problem
+    answer = web.Response(status=500, body=msgspec.json.encode(problem), content_type=PROBLEM_JSON)
+    async with scripted(lambda _: answer) as (reader, _):
+        with pytest.raises(EngineFailed):
+            await reader.observe(requests("+1"))
+    async with scripted(status(500)) as (reader, _):
+        with pytest.raises(ReaderUnavailable) as raised:
+            await reader.observe(requests("+1"))
+        assert not isinstance(raised.value, EngineFailed)
 
 
 async def test_retry_after_is_waited_for() -> None:

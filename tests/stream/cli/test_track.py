@@ -1,7 +1,9 @@
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -47,7 +49,9 @@ def test_all_gives_an_event_for_every_turn(file: Path) -> None:
 
 def test_standard_input_and_propositions() -> None:
     lines = b"\n".join(records.encode(record) for record in TALK[1:])
-    assert events(track("-", given=lines)) == []
+    undeclared = track("-", given=lines)
+    assert (events(undeclared), undeclared.returncode) == ([], 0)
+    assert b"--proposition" in undeclared.stderr
     assert len(events(track("-", "--proposition", "whether x", given=lines))) == 2
 
 
@@ -83,3 +87,24 @@ def test_whoever_reads_may_have_read_enough(file: Path) -> None:
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     assert len(done.stdout.splitlines()) == 1
+
+
+def test_ctrl_c_ends_a_wait_for_standard_input() -> None:
+    """As from a terminal: nobody types, and nobody closes the stream."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "stream.cli", "track", "-"],
+        cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env={**os.environ, "VOLTEFACE_READER": "rule"},
+    )  # fmt: skip
+    with process:
+        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+        for number in range(64):  # a batch: its events show that the reader is up and waits for the next
+            process.stdin.write(
+                records.encode(TALK[number] if number < len(TALK) else turn(f"x{number}")) + b"\n"
+            )
+        process.stdin.flush()
+        process.stdout.readline()
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == 130
+        assert b"Traceback" not in process.stderr.read()

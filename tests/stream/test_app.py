@@ -1,0 +1,27 @@
+import datetime as dt
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stream import app
+from stream.settings import load
+from tracker.clock import Clock
+
+
+@pytest.mark.parametrize("seconds", ["2", "60", "600"])
+async def test_every_rebalance_timeout_that_settings_allow_is_one_that_faust_takes(
+    seconds: str, tmp_path: Path
+) -> None:
+    """Faust refuses a session timeout above that of a request when its consumer starts."""
+    settings = load({"VOLTEFACE_REBALANCE_SECONDS": seconds, "VOLTEFACE_BATCH_SECONDS": "0.5"})
+    agent: Any = None
+    conf = app.build(settings, agent, tmp_path).conf
+    assert conf.broker_session_timeout == float(seconds)
+    assert conf.broker_request_timeout >= conf.broker_session_timeout
+
+
+def test_rules_are_what_settings_say() -> None:
+    rules = app.rules(load({"VOLTEFACE_REACH_DAYS": "3", "VOLTEFACE_CLOCK_SKEW_SECONDS": "5"}))
+    assert rules.clock == Clock(dt.timedelta(seconds=5), dt.timedelta(days=3))
+    assert not rules.persisted
