@@ -91,6 +91,8 @@ def _adopt(level: int) -> None:
         logger.propagate = True
         # Their info is a line for each part and request; ours is what an operator reads.
         logger.setLevel(logging.WARNING if level == logging.INFO else level)
+    # It quotes what a client sent that is no HTTP: half of a turn, where a chunk breaks. Calls log their own.
+    logging.getLogger("aiohttp.server").setLevel(level if level == logging.DEBUG else logging.CRITICAL)
 
 
 def _public(value: Any) -> Any:

@@ -12,6 +12,7 @@ import torch
 from jinja2 import TemplateError
 from transformers import AutoModelForCausalLM, AutoTokenizer, PreTrainedModel, PreTrainedTokenizerBase
 
+from models.hardware import bf16_on_cpu
 from models.language.quiet import quietly
 from models.language.settings import InvalidSetting, default_threads
 from models.language.weights import Found, is_complete
@@ -35,7 +36,8 @@ class Placement:
             raise InvalidSetting("device", f"{self.device!r}, but torch sees no GPU", "use auto or cpu")
         device = torch.device(("cuda" if cuda else "cpu") if self.device == "auto" else self.device)
         if self.dtype == "auto":
-            return device, torch.bfloat16 if device.type == "cuda" else torch.float32
+            fast = device.type == "cuda" or bf16_on_cpu()
+            return device, torch.bfloat16 if fast else torch.float32
         dtype: torch.dtype = getattr(torch, self.dtype)
         return device, dtype
 

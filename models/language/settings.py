@@ -33,7 +33,7 @@ class ReaderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     adapter: Path | None = None  # a folder saved by peft, or by training of the encoder
     cache: Path | None = None  # of converted weights; None: VOLTEFACE_CACHE, else ~/.cache/volteface
     device: str = "auto"  # a GPU where there is one; else "cpu", "cuda:0", ...
-    dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 on a GPU, float32 on a CPU
+    dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 where it is native
     threads: Count | None = None  # None: the cores there are, at most 4
     budget_tokens: Annotated[int, msgspec.Meta(ge=MIN_BUDGET)] = (
         640  # what a prompt may show of a request (an encoder's adapter says its own)

@@ -51,7 +51,7 @@ def test_our_logs_are_json_on_stderr(capsys: pytest.CaptureFixture[str]) -> None
     }
 
 
-@pytest.mark.parametrize("name", ["faust", "mode", "aiokafka.consumer", "aiohttp.server", "other"])
+@pytest.mark.parametrize("name", ["faust", "mode", "aiokafka.consumer", "aiohttp.client", "other"])
 def test_other_peoples_logs_take_the_same_way(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     logging.getLogger(name.partition(".")[0]).addHandler(logging.StreamHandler())
     configured()
@@ -83,6 +83,12 @@ def test_what_libraries_say_at_info_is_for_debugging(name: str, capsys: pytest.C
     configured(log_level="debug")
     logging.getLogger(name).info("GET /v1/conversations/ada")
     assert len(lines(capsys)) == 1
+
+
+def test_what_a_client_sent_that_is_no_http_is_not_quoted(capsys: pytest.CaptureFixture[str]) -> None:
+    configured(log_level="info")
+    logging.getLogger("aiohttp.server").error("Bad chunk: %s", "ada is lying")
+    assert lines(capsys) == []
 
 
 def test_configuring_again_doubles_nothing_and_takes_the_new_level(

@@ -40,8 +40,16 @@ def test_unasked_threads_are_bounded() -> None:
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
-def test_without_a_gpu_auto_is_the_cpu_and_cuda_is_refused() -> None:
-    assert Placement().resolved() == (torch.device("cpu"), torch.float32)
+@pytest.mark.parametrize(("native", "dtype"), [(True, torch.bfloat16), (False, torch.float32)])
+def test_without_a_gpu_auto_is_the_cpu_in_what_is_native_there(
+    native: bool, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("models.language.backbone.bf16_on_cpu", lambda: native)
+    assert Placement().resolved() == (torch.device("cpu"), dtype)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")
+def test_without_a_gpu_cuda_is_refused() -> None:
     with pytest.raises(InvalidSetting, match="device: 'cuda:0', but torch sees no GPU; use auto or cpu"):
         Placement(device="cuda:0").resolved()
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.language.budget import PROMPT, Frame, cut, fit, name, places
+from models.language.budget import PROMPT, cut, fit, name
 from models.reader import ObserveRequest
 from tracker.context import WindowTurn
 from tracker.records import Media, Modality
