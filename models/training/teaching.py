@@ -1,0 +1,53 @@
+"""The data of a training run: dialogues by name, refused where their licence forbids what is shipped."""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+
+from models.datasets import benchmark
+from models.datasets.dialogue import Dialogue
+from models.datasets.open import open_dataset
+from models.datasets.registry import check_training, load
+from models.training.examples import Example
+from tracker import keys
+
+OPEN = "open"
+
+
+class NothingToLearn(ValueError):
+    """The data have no dialogue of the part asked for."""
+
+
+def dialogues(
+    data: Sequence[str], split: str, *, research: bool = False, limit: int | None = None
+) -> list[Dialogue]:
+    """The dialogues of one part: `open`, a benchmark's path, or NAME=PATH of another source, each in turn.
+
+    A limit draws the same ones every time. Raises NothingToLearn, NotLicensed, UnknownSource, MissingPart.
+    """
+    named = [name for name, separator, _ in (item.partition("=") for item in data) if separator]
+    check_training(named, research=research)
+    found = [dialogue for item in data for dialogue in _load(item, split)]
+    if not found:
+        raise NothingToLearn(f"{', '.join(data)}: no dialogues in part {split}")
+    if limit is not None and limit < len(found):
+        # By hash, not the first ones: files come a language after the other.
+        found = sorted(found, key=lambda dialogue: keys.digest(dialogue.id, length=12))[:limit]
+    return found
+
+
+def digest(examples: Iterable[Example]) -> str:
+    """12 hex digits over all that a run learns from: resumed, it must learn from the same."""
+    made = hashlib.sha256()
+    for example in examples:
+        made.update(msgspec.json.encode(example, order="deterministic"))
+    return made.hexdigest()[:12]
+
+
+def _load(item: str, split: str) -> Iterator[Dialogue]:
+    name, separator, path = item.partition("=")
+    if separator:
+        return load(name, Path(path), split)
+    return open_dataset(None, split) if item == OPEN else benchmark.load(Path(item), split)

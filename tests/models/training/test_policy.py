@@ -1,0 +1,98 @@
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+import torch
+
+from models.encoder import calibration
+from models.encoder.calibration import Calibration
+from models.encoder.engine import EncoderEngine
+from models.encoder.loading import load
+from models.language.backbone import Placement
+from models.language.rule import RuleEngine
+from models.language.weights import Found
+from models.reader import ObserveRequest
+from models.training import policy
+from models.training.judging import judge
+from models.training.policy import Remembering
+from models.training.temperatures import FEWEST, _least
+from tests.models.training.talks import corpus
+from tracker.observations import Observation, Probabilities
+from tracker.policy import Policy, Threshold
+from tracker.stances import Stance
+
+
+class Scripted(RuleEngine):
+    """Right where Maya speaks, at 0.62; every `a b c` seems opposed to it, at 0.45."""
+
+    def __init__(self) -> None:
+        self.read = 0
+
+    def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
+        self.read += len(requests)
+        return [self._seen(request) for request in requests]
+
+    def _seen(self, request: ObserveRequest) -> Observation:
+        (observation,) = super().observe([request])
+        text = request.turn.text
+        said = Probabilities(none=1.0)
+        if text.startswith("yes"):
+            said = Probabilities(support=0.62, none=0.38)
+        elif text.startswith("never"):
+            said = Probabilities(oppose=0.62, none=0.38)
+        elif text.startswith("a b c"):
+            other = Stance.OPPOSE if request.state is Stance.SUPPORT else Stance.SUPPORT
+            said = Probabilities(**{other.value: 0.45, "neutral": 0.44, "none": 0.11})
+        return msgspec.structs.replace(observation, expressed=said)
+
+
+DEV = corpus(8, "dev")
+
+
+def test_thresholds_part_what_is_right_from_what_is_not() -> None:
+    engine = Scripted()
+    fitted, figures = policy.best(Remembering(engine), DEV, name="mine", cap=30.0)
+    assert figures["flip_exact_f1"] == 1.0
+    assert figures["false_flips_per_1000_turns"] == 0.0
+    assert 0.45 <= fitted.flip.probability <= 0.62
+    assert fitted.name == "mine"
+    turns = sum(len(dialogue.turns) for dialogue in DEV)
+    assert engine.read <= turns * len(Stance)
+
+
+def test_an_unmeetable_cap_gives_the_fewest_false_flips() -> None:
+    _, figures = policy.best(Scripted(), DEV[:2], name="mine", cap=-1.0)
+    assert figures["false_flips_per_1000_turns"] == 0.0
+
+
+def test_memory_changes_no_figure() -> None:
+    engine = Scripted()
+    assert judge(DEV, Remembering(engine)).values["flip_exact_f1"] == judge(DEV, engine)["flip_exact_f1"]
+    assert Remembering(engine).tokens(None) == 1
+
+
+def test_a_policy_is_read_back_as_it_was(tmp_path: Path) -> None:
+    fitted = Policy(name='a "b"', establish=Threshold(0.45, 0.1), flip=Threshold(0.6, 0.2))
+    assert msgspec.convert(tomllib.loads(policy.to_toml(fitted)), Policy) == fitted
+
+
+def test_temperatures_find_what_was_done_to_the_logits() -> None:
+    random = torch.Generator().manual_seed(0)
+    logits = torch.randn(3000, 4, generator=random)
+    right = [[int(place)] for place in torch.multinomial(logits.softmax(-1), 1, generator=random)[:, 0]]
+    assert _least(list(logits * 2), right) == pytest.approx(2.0, rel=0.1)
+    assert _least(list(logits / 2), right) == pytest.approx(0.5, rel=0.1)
+    assert _least(list(logits[: FEWEST - 1]), right[: FEWEST - 1]) == 1.0
+
+
+def test_fitting_an_encoder_stores_both_files(found: Found, tmp_path: Path) -> None:
+    engine = EncoderEngine(load(found, placement=Placement("cpu", "float32", threads=1)))
+    seen: list[tuple[int, int]] = []
+    fitted = policy.fit(engine, DEV, name="tiny", watch=lambda done, of: seen.append((done, of)))
+    policy.save(fitted, tmp_path)
+    assert seen[-1][0] == seen[-1][1] == len(seen)
+    assert calibration.load(tmp_path) == fitted.calibration != Calibration()
+    read = msgspec.convert(tomllib.loads((tmp_path / "policy.toml").read_text()), Policy)
+    assert read == fitted.policy
