@@ -7,8 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
+import msgspec
+
 from models.reader import Engine, ExplainRequest, ObserveRequest, ReaderRejected, ReaderUnavailable
+from tracker.context import WINDOW_TURNS
 from tracker.observations import Explanation, Observation
+from tracker.records import MAX_NAME_BYTES
+
+MAX_RATIONALE_BYTES = 2 * 1024  # of UTF-8; a flip's message must fit what a broker takes
+MAX_NAMED = WINDOW_TURNS + 1  # trigger turns, their holders, and evidence: as many as turns are shown
 
 _ILL_AFTER = 2  # failures in a row without a success: the engine is ill, not a request
 
@@ -71,13 +78,17 @@ def check_observations(
 def check_explanations(
     requests: Sequence[ExplainRequest], explanations: Sequence[Explanation]
 ) -> list[Explanation]:
-    """The explanations, one a request and in order. Raises WrongAnswer."""
+    """The explanations, one a request, in order and within limits. Raises WrongAnswer.
+
+    A rationale that is too long is cut: a talkative engine must cost no turn.
+    """
     _check_count(requests, explanations)
     for index, (request, explanation) in enumerate(zip(requests, explanations, strict=True)):
         asked, refined = request.observed, explanation.refined
         _check(index, (explanation.turn, explanation.target) == (asked.turn.turn, asked.target))
         _check(index, refined is None or _is_of(asked, refined))
-    return list(explanations)
+        _check(index, _names_few(explanation))
+    return [_cut(explanation) for explanation in explanations]
 
 
 def execute(
@@ -142,6 +153,26 @@ def _is_of(request: ObserveRequest, observation: Observation) -> bool:
         and observation.holder == request.turn.holder
         and observation.read_under is request.state
     )
+
+
+def _names_few(explanation: Explanation) -> bool:
+    trigger, evidence = explanation.trigger, explanation.evidence
+    names = (
+        *trigger.turns,
+        *trigger.holders,
+        *(word for item in evidence for word in (item.turn, item.modality)),
+    )
+    return max(len(trigger.turns), len(trigger.holders), len(evidence)) <= MAX_NAMED and all(
+        len(name.encode()) <= MAX_NAME_BYTES for name in names
+    )
+
+
+def _cut(explanation: Explanation) -> Explanation:
+    written = explanation.rationale.encode()
+    if len(written) <= MAX_RATIONALE_BYTES:
+        return explanation
+    short = written[:MAX_RATIONALE_BYTES].decode(errors="ignore")  # between characters
+    return msgspec.structs.replace(explanation, rationale=short)
 
 
 def _check_count(requests: Sequence[object], answers: Sequence[object]) -> None:

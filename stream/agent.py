@@ -12,11 +12,11 @@ from typing import Any
 
 import structlog
 
-from models.execution import EngineFailed
 from models.reader import ReaderUnavailable
 from stream.chain import Item
 from stream.dead_letters import dead_letter
 from stream.gathering import Gathering
+from stream.logs import frames
 from stream.offsets import Offsets, Partition
 from stream.processor import CommitContended, Processed, Processor
 from stream.sender import Sender, SenderUnavailable
@@ -138,8 +138,6 @@ class Agent:
             return batch
         except Exception as error:  # a defect of ours must not lose the turn, nor hold all others up
             return await self._isolate(batch, error)
-        if isinstance(outage, EngineFailed):  # one of these records may be the cause
-            return await self._isolate(left, outage)
         if outage is None:
             self._most = min(self._most * 2, self._batch_records)
         else:
@@ -195,9 +193,7 @@ class Agent:
 
     async def _isolate(self, batch: list[Delivery], error: Exception) -> list[Delivery]:
         """Find the record that fails: halve the batch; one that fails alone again and again is refused."""
-        # Of an engine's failure no traceback: its cause may quote a turn.
-        told = {"error": str(error)} if isinstance(error, EngineFailed) else {"exc_info": error}
-        log.error("batch.failed", records=len(batch), **told)
+        log.error("batch.failed", records=len(batch), error=type(error).__name__, frames=frames(error))
         if len(batch) == 1:
             return await self._poison(batch[0], error)
         middle = len(batch) // 2
@@ -210,18 +206,12 @@ class Agent:
         for attempt in range(1, self._poison_attempts):
             await asyncio.sleep(FIRST_PAUSE_SECONDS * attempt)
             try:
-                left, outage = await self._process([delivery])
+                left, _ = await self._process([delivery])
+                return left
             except Outage:
                 return [delivery]
             except Exception as again:
                 error = again
-                continue
-            if not isinstance(outage, EngineFailed):
-                return left
-            error = outage
-        if isinstance(error, EngineFailed) and not await self._processor.reader_answers():
-            await self._wait(error)  # it fails for all: an outage, and no record's fault
-            return [delivery]
         remedy = "a defect of ours: report it with the agent's log, then retry the dead letter"
         refused = Refused(
             Reason.FAILED, "value", f"{type(error).__name__} {self._poison_attempts} times", remedy

@@ -52,6 +52,7 @@ def processor(settings: Settings, store: Store, reader: Reader) -> Processor:
         rooms=lambda tenant, conversation: propositions_for(settings, tenant, conversation),
         live=settings.run == LIVE,
         bound=Bound(waves=settings.batch_waves, seconds=settings.batch_seconds),
+        attempts=settings.poison_attempts,
     )
 
 

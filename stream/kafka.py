@@ -1,13 +1,18 @@
 """How Kafka is reached: one set of client settings for aiokafka and for Faust."""
 
+import asyncio
 import ssl
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import faust
+from aiokafka.errors import KafkaError
 
 from stream.settings import Settings
 
 REQUEST_TIMEOUT_SECONDS = 30.0
+STOP_TIMEOUT_SECONDS = 2.0
 
 
 def client_options(settings: Settings) -> dict[str, Any]:
@@ -24,6 +29,23 @@ def client_options(settings: Settings) -> dict[str, Any]:
         options["sasl_plain_username"] = settings.broker_username
         options["sasl_plain_password"] = settings.broker_password
     return options
+
+
+@asynccontextmanager
+async def running(kind: Callable[..., Any], settings: Settings, **options: Any) -> AsyncIterator[Any]:
+    """A client of aiokafka, started in time, and stopped in time however it went.
+
+    Raises KafkaError, TimeoutError and OSError where it does not start.
+    """
+    client = kind(**client_options(settings) | options)
+    try:
+        async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
+            await client.start()
+        yield client
+    finally:
+        with suppress(KafkaError, TimeoutError, OSError):
+            async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
+                await (client.close() if hasattr(client, "close") else client.stop())
 
 
 def ssl_context(settings: Settings) -> ssl.SSLContext:

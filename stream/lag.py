@@ -2,11 +2,12 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 
-from stream.kafka import client_options
+from stream.kafka import running
 from stream.settings import Settings
 from stream.topics import topic
 
@@ -51,18 +52,10 @@ def group(settings: Settings) -> str:
 
 @asynccontextmanager
 async def watching(settings: Settings) -> AsyncIterator[Lag]:
-    """A Lag that may be asked while the block runs."""
-    admin = AIOKafkaAdminClient(**client_options(settings))
-    consumer = AIOKafkaConsumer(
-        topic(settings, "turns"), **client_options(settings), fetch_max_wait_ms=FETCH_WAIT_MS
-    )
-    try:
-        await admin.start()
-        await consumer.start()
+    """A Lag that may be asked while the block runs. Raises KafkaError, TimeoutError and OSError."""
+    of_turns = partial(AIOKafkaConsumer, topic(settings, "turns"), fetch_max_wait_ms=FETCH_WAIT_MS)
+    async with running(AIOKafkaAdminClient, settings) as admin, running(of_turns, settings) as consumer:
         yield Lag(settings, admin, consumer)
-    finally:
-        await consumer.stop()
-        await admin.close()
 
 
 def _offset(committed: object) -> int:

@@ -11,21 +11,16 @@ from dataclasses import dataclass, field
 import msgspec
 import structlog
 
-from models.reader import ObserveRequest, Reader, ReaderRejected, ReaderUnavailable
+from models.reader import Reader, ReaderUnavailable
 from stream import waves
 from stream.chain import Chain, Item, Refusal, grouped, need
 from stream.store.port import ConversationKey, Loaded, Outbox, Store
-from tracker.context import WindowTurn
 from tracker.conversation import Rules
-from tracker.stances import Stance
 from tracker.targets import first
 
 log = structlog.get_logger(__name__)
 
 COMMIT_ATTEMPTS = 5
-PROBE = ObserveRequest(
-    "probe", WindowTurn("0", "probe", "ok"), 0, "probe", "whether turns are read", Stance.UNKNOWN
-)
 
 Rooms = Callable[[str, str], tuple[str, ...]]  # the propositions that settings give (tenant, conversation)
 
@@ -69,8 +64,10 @@ class Processor:
         rooms: Rooms = no_rooms,
         live: bool = False,
         bound: Bound | None = None,
+        attempts: int = waves.ATTEMPTS,
     ) -> None:
-        self._store, self._reader, self._rules = store, reader, rules
+        """`attempts`: how often a record may break the engine alone before it is refused."""
+        self._store, self._reader, self._rules, self._attempts = store, reader, rules, attempts
         self._rooms, self._live, self._bound = rooms, live, bound or Bound()
 
     async def process(self, items: Sequence[Item]) -> Processed:
@@ -83,20 +80,13 @@ class Processor:
         deadline = time.monotonic() + self._bound.seconds
         for _ in range(COMMIT_ATTEMPTS):
             chains = await self._start(pending)
-            result.outage = await self._waves(chains, deadline)
+            outage = await self._waves(chains, deadline)
+            result.outage = result.outage or outage
             pending = await self._commit(chains, result)
             if not pending:
                 return result
             log.info("commit.contended", conversations=len(pending))
         raise CommitContended(f"{len(pending)} conversations moved {COMMIT_ATTEMPTS} times under a commit")
-
-    async def reader_answers(self) -> bool:
-        """Whether a harmless turn is read now: if so, a record that breaks the engine is itself to blame."""
-        try:
-            await self._reader.observe([PROBE])
-        except (ReaderUnavailable, ReaderRejected):
-            return False
-        return True
 
     async def _start(self, pending: Mapping[ConversationKey, list[Item]]) -> list[Chain]:
         loaded = await self._store.load([need(key, items) for key, items in pending.items()])
@@ -122,7 +112,7 @@ class Processor:
             if not unfinished or (wave and time.monotonic() > deadline):
                 return None
             try:
-                await waves.run(unfinished, self._reader, self._rules)
+                await waves.run(unfinished, self._reader, self._rules, self._attempts)
             except ReaderUnavailable as outage:
                 return outage
         return None

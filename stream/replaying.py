@@ -23,7 +23,6 @@ from tracker.records import Record, Refused
 log = structlog.get_logger(__name__)
 
 CHUNK_RECORDS = 200
-HEAD_BYTES = 64 * 1024
 DRAIN_POLL_SECONDS = 0.25
 RETRY_SECONDS = 1.0
 CALL_TIMEOUT_SECONDS = 10.0
@@ -37,9 +36,9 @@ def default_run(path: Path) -> str:
 
 
 def fingerprint(path: Path) -> str:
-    """Which file this is: a digest of its size and its beginning."""
+    """Which file this is: a digest of all of it."""
     with path.open("rb") as stream:
-        return hashlib.sha256(str(path.stat().st_size).encode() + b"/" + stream.read(HEAD_BYTES)).hexdigest()
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 class Progress:

@@ -13,12 +13,11 @@ from models.language.registry import ReaderSettings, build_engine
 from models.local import LocalReader
 from models.reader import Engine, Reader
 from models.worker import server
-from models.worker.client import WorkerReader
+from models.worker.client import ClientConfig, WorkerReader
+from models.worker.lanes import BatchLimits
 from stream import app
 from stream.settings import Settings
 from stream.store.redis import RedisStore
-
-LOCAL_TIMEOUT_SECONDS = 300.0  # a batch of an untuned model on a slow CPU
 
 
 def engine_factory(settings: Settings) -> Callable[[], Engine]:
@@ -31,6 +30,8 @@ def engine_factory(settings: Settings) -> Callable[[], Engine]:
         device=settings.device,
         dtype=settings.dtype,
         threads=settings.threads,
+        batch_tokens=settings.batch_tokens,
+        hub=settings.hub,
     )
     return partial(build_engine, asked)
 
@@ -38,8 +39,16 @@ def engine_factory(settings: Settings) -> Callable[[], Engine]:
 async def reader(settings: Settings) -> Reader:
     """The worker's client where a worker is set, else the engine in this process."""
     if settings.worker:
-        return WorkerReader(settings.worker)
-    return await LocalReader.load(engine_factory(settings), timeout=LOCAL_TIMEOUT_SECONDS)
+        return _worker_reader(settings, settings.worker)
+    return await LocalReader.load(engine_factory(settings), timeout=settings.reader_seconds)
+
+
+def _worker_reader(settings: Settings, address: str) -> WorkerReader:
+    return WorkerReader(address, ClientConfig(timeout=settings.reader_seconds))
+
+
+def _worker_config(settings: Settings, host: str, port: int) -> server.WorkerConfig:
+    return server.WorkerConfig(host=host, port=port, batch=BatchLimits(timeout=settings.reader_seconds))
 
 
 def store(settings: Settings) -> RedisStore:
@@ -59,9 +68,12 @@ async def agent(settings: Settings, ready: Callable[[], None] = lambda: None) ->
 async def everything(settings: Settings, worker_port: int) -> None:
     """Run a worker and an agent that asks it, in this process, until SIGTERM or SIGINT.
 
-    Raises what ends either of them before.
+    Where settings name a worker, the agent asks that one. Raises what ends either of them before.
     """
-    config, ended = server.WorkerConfig(port=worker_port), asyncio.Event()
+    if settings.worker:
+        await agent(settings)
+        return
+    config, ended = _worker_config(settings, "127.0.0.1", worker_port), asyncio.Event()
     listening: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     with stopping() as stop, tempfile.TemporaryDirectory(prefix="volteface-faust-") as datadir:
         serving = asyncio.ensure_future(
@@ -72,7 +84,7 @@ async def everything(settings: Settings, worker_port: int) -> None:
             either: list[asyncio.Future[Any]] = [serving, listening]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if listening.done():
-                read = WorkerReader(f"http://{config.host}:{listening.result()}")
+                read = _worker_reader(settings, f"http://{config.host}:{listening.result()}")
                 await app.run(settings, store(settings), read, stop=stop, datadir=Path(datadir))
         finally:
             ended.set()  # the agent first: a worker that drains would only hold it up
@@ -81,7 +93,7 @@ async def everything(settings: Settings, worker_port: int) -> None:
 
 def worker(settings: Settings, host: str, port: int) -> int:
     """Run the worker until SIGTERM; returns the exit status."""
-    return server.run(engine_factory(settings), server.WorkerConfig(host=host, port=port))
+    return server.run(engine_factory(settings), _worker_config(settings, host, port))
 
 
 @contextmanager

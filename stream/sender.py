@@ -1,4 +1,8 @@
-"""Sending with delivery: journal first, then the rest; nothing counts as sent before the broker says so."""
+"""Sending with delivery: journal first, then the rest; nothing counts as sent before the broker says so.
+
+A message that is too large can never be sent, and to wait for it would hold up all others for ever: it is put
+aside, and the log says so.
+"""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -7,7 +11,7 @@ from typing import Any
 
 import structlog
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
+from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
 from stream.kafka import REQUEST_TIMEOUT_SECONDS, client_options
 from stream.outbox import JOURNAL
@@ -21,6 +25,7 @@ MAX_REQUEST_BYTES = 1_000_000
 STOP_TIMEOUT_SECONDS = 5.0
 
 Headers = Sequence[tuple[str, bytes]]
+ToSend = tuple[Message, Headers]
 
 
 class SenderUnavailable(Exception):
@@ -45,27 +50,53 @@ class Sender:
             if part:
                 await self.send_with_headers((message, ()) for message in part)
 
-    async def send_with_headers(self, messages: Iterable[tuple[Message, Headers]]) -> None:
+    async def send_with_headers(self, messages: Iterable[ToSend]) -> None:
         """Send in order and wait for delivery. Raises SenderUnavailable."""
+        left = list(messages)
         try:
             async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
-                producer = await self._started()
-                sent = [await self._send_one(producer, message, headers) for message, headers in messages]
-                await asyncio.gather(*sent)
+                while left:
+                    left = await self._attempt(left)
         except (KafkaError, TimeoutError, OSError) as error:
-            producer, self._producer = self._producer, None
-            if producer is not None:
-                await _abandon(producer)
+            await self._give_up()
             raise SenderUnavailable(repr(error)) from error
+
+    async def _attempt(self, messages: list[ToSend]) -> list[ToSend]:
+        """Send and wait; returns what failed since a message before it was too large, which is told."""
+        producer = await self._started()
+        sent = [await self._send_one(producer, message, headers) for message, headers in messages]
+        results = await asyncio.gather(*sent, return_exceptions=True)
+        failed = [
+            (given, error)
+            for given, error in zip(messages, results, strict=True)
+            if isinstance(error, BaseException)
+        ]
+        refused = [message for (message, _), error in failed if isinstance(error, MessageSizeTooLargeError)]
+        if not refused:
+            if failed:
+                raise failed[0][1]
+            return []
+        for message in refused:
+            _tell_too_large(message)
+        await self._give_up()  # an idempotent producer has counted what the broker did not take
+        return [given for given, error in failed if not isinstance(error, MessageSizeTooLargeError)]
 
     async def _send_one(
         self, producer: AIOKafkaProducer, message: Message, headers: Headers
     ) -> asyncio.Future[Any]:
         name = topic(self._settings, message.topic)
-        sent: asyncio.Future[Any] = await producer.send(
-            name, message.value, key=message.key, headers=list(headers)
-        )
+        sent: asyncio.Future[Any]
+        try:
+            sent = await producer.send(name, message.value, key=message.key, headers=list(headers))
+        except MessageSizeTooLargeError as error:  # above our own limit; a broker's refusal comes later
+            sent = asyncio.get_running_loop().create_future()
+            sent.set_exception(error)
         return sent
+
+    async def _give_up(self) -> None:
+        producer, self._producer = self._producer, None
+        if producer is not None:
+            await _abandon(producer)
 
     async def _started(self) -> AIOKafkaProducer:
         if self._producer is None:
@@ -90,6 +121,12 @@ class Sender:
         except (KafkaError, TimeoutError, OSError) as error:
             log.warning("sender.stop_failed", error=repr(error))
             await _abandon(producer)
+
+
+def _tell_too_large(message: Message) -> None:
+    conversation = "/".join((message.key or b"").decode(errors="replace").split("/")[:2])  # and no holder
+    size = len(message.value or b"")
+    log.error("message.too_large", topic=message.topic, conversation=conversation, bytes=size)
 
 
 async def _abandon(producer: AIOKafkaProducer) -> None:

@@ -14,6 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from models.language.settings import default_threads
+from models.language.wheels import cache_folder
 from stream.addresses import (
     BROKER,
     DATABASE,
@@ -115,12 +116,17 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     adapter: Annotated[
         Path | None, about("Folder of a trained adapter; unset: none, answers are marked untrained")
     ] = None
-    cache: Annotated[Path, about("Folder of converted weights")] = Path("~/.cache/volteface").expanduser()
+    cache: Annotated[Path, about("Folder of converted weights")] = msgspec.field(default_factory=cache_folder)
+    hub: Annotated[bool, about("Ask the model hub for weights that are not here")] = False
     device: Annotated[str, about("Where the model runs", _DEVICE_IS, pattern=_DEVICE)] = "auto"
     dtype: Annotated[DType, about("Number format of the weights")] = "auto"
     threads: Annotated[int, about("CPU threads of the model; default: cores, at most 4", ge=1, le=1024)] = (
         msgspec.field(default_factory=default_threads)
     )
+    batch_tokens: Annotated[int, about("Tokens of a forward pass, at most", ge=1, le=10_000_000)] = 4096
+    reader_seconds: Annotated[
+        float, about("Seconds that an answer of the reader may take", gt=0, le=3600)
+    ] = 120.0
 
     rebalance_seconds: Annotated[
         float, about("Session and rebalance timeout of the agents' group", ge=1, le=600)

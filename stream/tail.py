@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from stream.kafka import client_options
+from stream.kafka import running
 from stream.settings import Settings
 from stream.topics import topic
 
@@ -33,17 +33,15 @@ class Tail:
 
 @asynccontextmanager
 async def following(settings: Settings, names: Sequence[str]) -> AsyncIterator[Tail]:
-    """Follow the run's topics of these short names, which exist."""
+    """Follow the run's topics of these short names, which exist.
+
+    Raises KafkaError, TimeoutError and OSError where the broker does not answer.
+    """
     topics = {topic(settings, name): name for name in names}
-    consumer = AIOKafkaConsumer(
-        **client_options(settings), auto_offset_reset="earliest", fetch_max_wait_ms=FETCH_WAIT_MS
-    )
-    try:
-        await consumer.start()
+    options = {"auto_offset_reset": "earliest", "fetch_max_wait_ms": FETCH_WAIT_MS}
+    async with running(AIOKafkaConsumer, settings, **options) as consumer:
         partitions = [
             TopicPartition(name, number) for name in topics for number in range(settings.partitions)
         ]
         consumer.assign(partitions)
         yield Tail(consumer, topics)
-    finally:
-        await consumer.stop()

@@ -8,7 +8,7 @@ import structlog
 from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
-from stream.kafka import client_options
+from stream.kafka import running
 from stream.settings import Settings
 from tracker import keys
 
@@ -63,18 +63,14 @@ async def ensure(settings: Settings) -> None:
         )
         for described_topic in described(settings)
     ]
-    client = AIOKafkaAdminClient(**client_options(settings))
     try:
-        async with asyncio.timeout(CREATE_TIMEOUT_SECONDS):
-            await client.start()
+        async with asyncio.timeout(CREATE_TIMEOUT_SECONDS), running(AIOKafkaAdminClient, settings) as client:
             existing = set(await client.list_topics())
             await _create(client, [new for new in wanted if new.name not in existing])
     except (KafkaError, TimeoutError, OSError) as error:
         raise TopicsUnavailable(
             f"topics of run {settings.run}: {error!r}; is the broker reachable?"
         ) from error
-    finally:
-        await client.close()
 
 
 async def _create(client: AIOKafkaAdminClient, missing: list[NewTopic]) -> None:

@@ -1,10 +1,17 @@
-"""A wave: the next record of every conversation of a batch, read by one request and explained by one."""
+"""A wave: the next record of every conversation of a batch, read by one request and explained by one.
 
+A record that the reader cannot read, or that breaks its engine alone again and again, is refused and holds
+nobody up; an engine that breaks on a harmless turn, too, is an outage.
+"""
+
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
+from models.execution import EngineFailed
 from models.reader import ExplainRequest, ObserveRequest, Reader, ReaderRejected, ReaderUnavailable
 from stream.chain import Chain
+from tracker.context import WindowTurn
 from tracker.conversation import (
     Admitted,
     Conversation,
@@ -18,7 +25,15 @@ from tracker.conversation import (
 from tracker.observations import Explanation, Observation
 from tracker.records import CreateTurn, Reason, Refused
 from tracker.settlement import settled
-from tracker.stances import TransitionKind
+from tracker.stances import Stance, TransitionKind
+
+ATTEMPTS = 5  # with a record that breaks the engine
+PAUSE_SECONDS = 0.2  # after the first of them, then longer each time
+PROBE = ObserveRequest(
+    "probe", WindowTurn("0", "probe", "ok"), 0, "probe", "whether turns are read", Stance.UNKNOWN
+)
+
+Ask = Callable[[list["Step"]], Awaitable[None]]
 
 
 @dataclass(slots=True)
@@ -44,11 +59,13 @@ class Step:
         ]
 
 
-async def run(chains: Sequence[Chain], reader: Reader, rules: Rules) -> None:
+async def run(chains: Sequence[Chain], reader: Reader, rules: Rules, attempts: int = ATTEMPTS) -> None:
     """Apply one record of every chain. Raises ReaderUnavailable, with no chain moved by a reading."""
+    isolation = _Isolation(reader, attempts)
     steps = [step for chain in chains if (step := _step(chain, rules)) is not None]
-    await _each(steps, lambda part: _observe(part, reader, rules))
-    await _each([step for step in steps if step.flips], lambda part: _explain(part, reader, rules))
+    await isolation.each(steps, lambda part: _observe(part, reader, rules))
+    flipped = [step for step in steps if step.flips]
+    await isolation.each(flipped, lambda part: _explain(part, reader, rules))
     for step in steps:
         _settle(step, rules)
 
@@ -79,19 +96,44 @@ def _requests(conversation: Conversation, admission: Admitted) -> list[ObserveRe
     ]
 
 
-async def _each(steps: list[Step], ask: Callable[[list[Step]], Awaitable[None]]) -> None:
-    """Ask for all steps at once; where the reader rejects that, for each half, to find which it cannot."""
-    try:
-        await ask(steps)
-    except WrongObservation as wrong:  # the reader mixed answers up; a turn is never refused for that
-        raise ReaderUnavailable(str(wrong)) from wrong
-    except ReaderRejected as rejected:
+@dataclass(frozen=True, slots=True)
+class _Isolation:
+    """Asks a reader for all steps at once; where that fails, for each half, to find which step it is."""
+
+    reader: Reader
+    attempts: int
+
+    async def each(self, steps: list[Step], ask: Ask, attempt: int = 1) -> None:
+        """Ask for the steps; those that cannot be read are marked. Raises ReaderUnavailable."""
+        try:
+            await ask(steps)
+            return
+        except WrongObservation as wrong:  # the reader mixed answers up; a turn is never refused for that
+            raise ReaderUnavailable(str(wrong)) from wrong
+        except ReaderRejected as rejected:
+            why = str(rejected)
+        except EngineFailed as failed:
+            if not await self._reads():
+                raise  # it breaks on everything: no record's fault
+            why = f"{failed}, {self.attempts} times"
+            if len(steps) == 1 and attempt < self.attempts:
+                await asyncio.sleep(PAUSE_SECONDS * attempt)
+                await self.each(steps, ask, attempt + 1)
+                return
         if len(steps) == 1:
-            steps[0].rejected = str(rejected)
+            steps[0].rejected = why
             return
         middle = len(steps) // 2
         for half in (steps[:middle], steps[middle:]):
-            await _each(half, ask)
+            await self.each(half, ask)
+
+    async def _reads(self) -> bool:
+        """Whether a harmless turn is read now."""
+        try:
+            await self.reader.observe([PROBE])
+        except (ReaderUnavailable, ReaderRejected):
+            return False
+        return True
 
 
 async def _observe(steps: list[Step], reader: Reader, rules: Rules) -> None:

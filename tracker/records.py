@@ -6,7 +6,7 @@ fields. What cannot be a record is `Refused` with a reason, the field, the kind 
 
 import datetime as dt
 import enum
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -195,40 +195,36 @@ def encode(record: Record) -> bytes:
     return msgspec.json.encode(record)
 
 
-class _Limits:
-    """Byte limits by field name: msgspec's max_length counts characters."""
+# Bytes by field; msgspec's max_length counts characters.
+_LIMITS = {
+    "text": MAX_TEXT_BYTES,
+    "reason": MAX_DESCRIPTION_BYTES,
+    "proposition": MAX_PROPOSITION_BYTES,
+    "description": MAX_DESCRIPTION_BYTES,
+    "uri": MAX_DESCRIPTION_BYTES,
+}
 
-    BY_FIELD: ClassVar[dict[str, int]] = {
-        "text": MAX_TEXT_BYTES,
-        "reason": MAX_DESCRIPTION_BYTES,
-        "proposition": MAX_PROPOSITION_BYTES,
-        "description": MAX_DESCRIPTION_BYTES,
-        "uri": MAX_DESCRIPTION_BYTES,
-    }
 
-    @classmethod
-    def check(cls, struct: msgspec.Struct, path: str = "") -> None:
-        for field in struct.__struct_fields__:
-            value = getattr(struct, field)
-            if type(value) is str:
-                cls._check_text(f"{path}{field}", value, cls.BY_FIELD.get(field, MAX_NAME_BYTES))
+def _check_limits(struct: msgspec.Struct, path: str = "") -> None:
+    for field in struct.__struct_fields__:
+        value = getattr(struct, field)
+        if type(value) is str:
+            _check_text(f"{path}{field}", value, _LIMITS.get(field, MAX_NAME_BYTES))
 
-    @staticmethod
-    def _check_text(field: str, value: str, limit: int) -> None:
-        if len(value) * 4 <= limit:  # no encoding needed: UTF-8 takes at most four bytes a character
-            return
-        if (size := len(value.encode())) > limit:
-            raise Refused(
-                Reason.TOO_LONG, field, f"string of {size} bytes", f"at most {limit} bytes of UTF-8"
-            )
+
+def _check_text(field: str, value: str, limit: int) -> None:
+    if len(value) * 4 <= limit:  # no encoding needed: UTF-8 takes at most four bytes a character
+        return
+    if (size := len(value.encode())) > limit:
+        raise Refused(Reason.TOO_LONG, field, f"string of {size} bytes", f"at most {limit} bytes of UTF-8")
 
 
 def check(record: Record) -> Record:
     """The record with its times in UTC. Raises Refused where a limit or a rule between fields is broken."""
-    _Limits.check(record)
+    _check_limits(record)
     if isinstance(record, CreateTurn):
         for index, media in enumerate(record.media):
-            _Limits.check(media, f"media[{index}].")
+            _check_limits(media, f"media[{index}].")
         if not record.media and not record.text.strip():
             raise Refused(Reason.EMPTY_TEXT, "text", "empty string", 'text is "" only beside media')
     if isinstance(record, OverrideStance):

@@ -10,10 +10,10 @@ from tracker.conversation import Admitted, Conversation, Folded, Header, Rules, 
 from tracker.events import OF_TRANSITION, Event, EventType, Position, TargetRef
 from tracker.ledger import HolderState, JournalEntry, LedgerEntry
 from tracker.machine import confidence
-from tracker.observations import Mark
+from tracker.observations import Mark, Observation
 from tracker.records import CreateTurn, op_of, record_id, revision_of
-from tracker.stances import Stance, TransitionKind
-from tracker.targets import HolderStates
+from tracker.stances import Transition, TransitionKind, transition
+from tracker.targets import HolderStates, Target
 
 
 class Outcome(msgspec.Struct, frozen=True):
@@ -124,21 +124,12 @@ def _event(
 
 def _position(conversation: Conversation, admission: Admitted, fold: Folded, rules: Rules) -> Position:
     observation, explanation = fold.observation, fold.explanation
-    position = Position(
-        tenant=conversation.tenant,
-        run=conversation.run,
-        conversation=conversation.name,
-        turn=observation.turn,
-        revision=observation.revision,
-        holder=observation.holder,
-        target=TargetRef(fold.target.id, fold.target.proposition),
-        before=fold.transition.before,
-        after=fold.transition.after,
+    position = msgspec.structs.replace(
+        _plain(conversation, observation, fold.target, fold.transition, rules),
         emotion=observation.emotion,
         sentiment=observation.sentiment,
         confidence=confidence(observation, fold.transition.after),
         model=observation.model,
-        policy=rules.policy.stamp,
         marks=tuple(dict.fromkeys((*admission.marks, *observation.marks))),
     )
     if explanation is None:
@@ -152,6 +143,25 @@ def _position(conversation: Conversation, admission: Admitted, fold: Folded, rul
     )
 
 
+def _plain(
+    conversation: Conversation, by: Observation | CreateTurn, target: Target, moved: Transition, rules: Rules
+) -> Position:
+    """A position as far as it needs no reading."""
+    return Position(
+        tenant=conversation.tenant,
+        run=conversation.run,
+        conversation=conversation.name,
+        turn=by.turn,
+        revision=by.revision,
+        holder=by.holder,
+        target=TargetRef(target.id, target.proposition),
+        before=moved.before,
+        after=moved.after,
+        policy=rules.policy.stamp,
+        marks=(),
+    )
+
+
 def _unread(conversation: Conversation, header: Header, admission: Admitted, rules: Rules) -> list[Event]:
     """A persisted event for every active target of a turn that was not read: late, or its holder exempt."""
     record = admission.record
@@ -159,19 +169,8 @@ def _unread(conversation: Conversation, header: Header, admission: Admitted, rul
         return []
     sent = []
     for target in targets.active(header.targets):
-        stance: Stance = state_before(conversation, record.holder, target.id).stance
-        data = Position(
-            tenant=conversation.tenant,
-            run=conversation.run,
-            conversation=conversation.name,
-            turn=record.turn,
-            revision=record.revision,
-            holder=record.holder,
-            target=TargetRef(target.id, target.proposition),
-            before=stance,
-            after=stance,
-            policy=rules.policy.stamp,
-            marks=admission.marks,
-        )
+        stance = state_before(conversation, record.holder, target.id).stance
+        data = _plain(conversation, record, target, transition(stance, stance), rules)
+        data = msgspec.structs.replace(data, marks=admission.marks)
         sent.append(_event(conversation, header, admission, data, EventType.PERSISTED)[1])
     return sent

@@ -154,8 +154,7 @@ def from_settings(settings: ReaderSettings) -> GenerativeEngine:
     """The engine on the weights that settings name, else on the embedded ones."""
     found = local(settings.path) if settings.path else _embedded(settings)
     backbone = load(found, settings.adapter, Placement(settings.device, settings.dtype, settings.threads))
-    correct = None if settings.prior == "auto" else settings.prior == "always"
-    return GenerativeEngine(backbone, Limits(settings.budget_tokens, settings.batch_tokens), correct=correct)
+    return GenerativeEngine(backbone, Limits(settings.budget_tokens, settings.batch_tokens))
 
 
 def _by_label(slot: Slot, shares: Tensor) -> dict[str, float]:

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from models.language.wheels import cache_folder
+
 Count = Annotated[int, msgspec.Meta(ge=1)]
 MIN_BUDGET = 128
 MOST_THREADS = 4  # a small model gains nothing from more, and the stream needs cores too
@@ -31,7 +33,7 @@ class ReaderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     engine: str = "generative"
     path: Path | None = None  # a Hugging Face folder; None: the engine's embedded one
     adapter: Path | None = None  # a folder saved by peft, or by training of the encoder
-    cache: Path | None = None  # of converted weights; None: VOLTEFACE_CACHE, else ~/.cache/volteface
+    cache: Path = msgspec.field(default_factory=cache_folder)  # of converted weights
     device: str = "auto"  # a GPU where there is one; else "cpu", "cuda:0", ...
     dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 where it is native
     threads: Count | None = None  # None: the cores there are, at most 4
@@ -39,5 +41,4 @@ class ReaderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         640  # what a prompt may show of a request (an encoder's adapter says its own)
     )
     batch_tokens: Count = 4096  # what one forward pass may hold, padding included
-    prior: Literal["auto", "always", "never"] = "auto"  # label priors: auto corrects an untrained model only
     hub: bool = False  # may the model hub be asked where nothing local has the weights

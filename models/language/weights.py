@@ -11,7 +11,7 @@ from pathlib import Path
 from huggingface_hub import HfApi, snapshot_download
 from huggingface_hub.errors import LocalEntryNotFoundError
 
-from models.language.wheels import Progress, WeightsUnavailable, Wheel, cache_folder, member, to_stderr
+from models.language.wheels import Progress, WeightsUnavailable, Wheel, member, to_stderr
 
 HUB_PROBE_SECONDS = 2.0
 HUB_FILES = ("*.json", "*.jinja", "*.safetensors", "tokenizer.model")
@@ -52,12 +52,10 @@ SMOLLM2 = Weight(
 )
 
 
-def resolve(
-    weight: Weight, *, cache: Path | None = None, hub: bool = False, progress: Progress = to_stderr
-) -> Found:
+def resolve(weight: Weight, *, cache: Path, hub: bool = False, progress: Progress = to_stderr) -> Found:
     """A folder that holds `weight`, in the order above. Raises WeightsUnavailable."""
     snapshot = _from_hub_cache(weight)
-    converted = converted_folder(weight, cache or cache_folder())
+    converted = converted_folder(weight, cache)
     if snapshot is None and hub and not is_complete(converted):
         snapshot = _from_hub(weight, progress)
     if snapshot is not None:
@@ -110,7 +108,7 @@ def _from_wheel(weight: Weight, folder: Path, progress: Progress) -> None:
             progress(f"converting {weight.name} (about 30 s, once)")
             convert_once(gguf, folder)
     except OSError as error:
-        remedy = "name a folder with 1 GB free in VOLTEFACE_CACHE"
+        remedy = "set VOLTEFACE_CACHE to a folder with 1 GB free, or VOLTEFACE_MODEL to a model folder"
         raise WeightsUnavailable(
             f"{weight.name} cannot be kept in {folder.parent}: {error}; {remedy}"
         ) from error

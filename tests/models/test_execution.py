@@ -5,6 +5,8 @@ import pytest
 
 from models import execution
 from models.execution import (
+    MAX_NAMED,
+    MAX_RATIONALE_BYTES,
     EngineFailed,
     Failed,
     Outcome,
@@ -16,7 +18,9 @@ from models.execution import (
 )
 from models.reader import Engine, ObserveRequest, ReaderUnavailable
 from tests.models.worker.fakes import FakeEngine, explain_request, explanation, observation, requests
-from tracker.observations import Observation
+from tracker.observations import Evidence, Observation, Trigger
+from tracker.records import MAX_NAME_BYTES
+from tracker.stances import TriggerKind
 
 
 def run(engine: Engine, asked: Sequence[ObserveRequest]) -> list[Outcome[Observation]]:
@@ -118,3 +122,28 @@ def test_an_engine_that_answers_in_the_wrong_count_fails_and_rejects_nobody() ->
 
     with pytest.raises(EngineFailed):
         unwrap(run(Short(), requests("+1", "+1", "+1")))
+
+
+def test_a_talkative_engine_costs_no_turn() -> None:
+    asked = [explain_request("m-1")]
+    long = msgspec.structs.replace(explanation(asked[0]), rationale="x" + "é" * MAX_RATIONALE_BYTES)
+    [cut] = execution.check_explanations(asked, [long])
+    assert len(cut.rationale.encode()) == MAX_RATIONALE_BYTES - 1  # no half of a character
+    assert long.rationale.startswith(cut.rationale)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"trigger": Trigger(TriggerKind.FACTUAL_LOGICAL, ("m-1",) * (MAX_NAMED + 1), (), 1.0)},
+        {"trigger": Trigger(TriggerKind.FACTUAL_LOGICAL, (), ("maya",) * (MAX_NAMED + 1), 1.0)},
+        {"trigger": Trigger(TriggerKind.FACTUAL_LOGICAL, ("é" * MAX_NAME_BYTES,), (), 1.0)},
+        {"evidence": (Evidence("m-1", "text"),) * (MAX_NAMED + 1)},
+        {"evidence": (Evidence("m-1", "x" * (MAX_NAME_BYTES + 1)),)},
+    ],
+    ids=["turns", "holders", "a turn's name", "evidence", "a modality"],
+)
+def test_an_explanation_that_names_too_much_is_a_wrong_answer(wrong: dict[str, object]) -> None:
+    asked = [explain_request("m-1")]
+    with pytest.raises(WrongAnswer, match="answer 0"):
+        execution.check_explanations(asked, [msgspec.structs.replace(explanation(asked[0]), **wrong)])

@@ -1,12 +1,15 @@
 import asyncio
 import contextlib
 import datetime as dt
+import re
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import pytest
+from structlog.testing import capture_logs
 
 from stream import agent as module
+from stream import waves as waves_module
 from stream.agent import CARRIED_RECORDS, Agent
 from stream.chain import Item
 from stream.outbox import FLIPS, JOURNAL
@@ -34,6 +37,7 @@ TALK: list[Record] = [target(), turn("1"), turn("2", "-1"), turn("3", "+1")]
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(module, "LONGEST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(waves_module, "PAUSE_SECONDS", 0.001)
 
 
 class Poisoned(Processor):
@@ -230,6 +234,17 @@ async def test_a_record_that_always_fails_alone_becomes_a_dead_letter() -> None:
     assert stand.reasons == [b"failed"]
     assert await stand.window() == ["1", "3", "4"]
     assert stand.partition.acked == [0, 1, 2, 3, 4, 5]
+
+
+async def test_a_defect_of_ours_is_logged_with_its_place_and_without_its_words() -> None:
+    """A KeyError's message is the key: here a turn's name, elsewhere perhaps its text."""
+    stand = Stand(poison={"a secret": 1})
+    with capture_logs() as logs:
+        await stand.take(turn("a secret"))
+    [told] = [entry for entry in logs if entry["event"] == "batch.failed"]
+    assert told["error"] == "KeyError"
+    assert re.search(r"test_agent\.py:\d+ process$", told["frames"][-1])
+    assert "a secret" not in str(logs)
 
 
 async def test_a_record_that_fails_now_and_then_is_applied_in_its_place() -> None:

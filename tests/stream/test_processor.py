@@ -130,6 +130,16 @@ async def test_a_moved_version_is_done_again_for_that_conversation_alone() -> No
     assert len(sent(result, JOURNAL)) == 4 + 3, "the rival's entry stands in the outbox, too"
 
 
+async def test_an_outage_is_told_though_another_conversation_is_done_again_without_one() -> None:
+    store = FlakyStore()
+    await made(store).process(items([target(), target("b")]))
+    store.rivals.append(rival)
+    reader = CountingReader(away=lambda seen: len(seen.observed) == 2)
+    result = await made(store, reader).process(items([turn("1"), turn("1", room="b"), turn("2", room="b")]))
+    assert reader.turns == ["1", "1", "2", "1"]
+    assert (result.outage is not None, result.unfinished) == (True, [2])
+
+
 async def test_a_conversation_that_always_moves_is_given_up_for_now() -> None:
     store = FlakyStore()
 

@@ -6,12 +6,15 @@ from collections.abc import AsyncIterator
 
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
+from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from structlog.testing import capture_logs
 
 from stream import sender as module
 from stream import topics
 from stream.embedded import EmbeddedBroker
+from stream.embedded.broker import Broker
 from stream.outbox import FLIPS, JOURNAL, STANCES
-from stream.sender import Sender, SenderUnavailable
+from stream.sender import MAX_REQUEST_BYTES, Sender, SenderUnavailable
 from stream.settings import Settings
 from stream.store.port import Message
 
@@ -83,6 +86,42 @@ async def test_journals_are_delivered_before_anything_else_is_sent(
     await sender.send([*OTHERS, *JOURNALS])
     await sender.send([])
     assert parts == [{JOURNAL}, {STANCES, FLIPS}]
+
+
+async def test_a_message_that_is_too_large_holds_nobody_up_and_is_told(
+    sender: Sender, settings: Settings
+) -> None:
+    huge = Message(JOURNAL, b"tenant/room/a holder/t-1", b"x" * MAX_REQUEST_BYTES)
+    with capture_logs() as logs:
+        await sender.send([JOURNALS[0], huge, JOURNALS[1], *OTHERS])
+    assert [value for value, _ in await stands(settings, JOURNAL)] == [b"j0", b"j1"]
+    assert [value for value, _ in await stands(settings, STANCES)] == [b"s0", b"s1", b"s2"]
+    told = {"topic": JOURNAL, "conversation": "tenant/room", "bytes": MAX_REQUEST_BYTES}
+    assert logs == [{"event": "message.too_large", "log_level": "error", **told}]
+    await sender.send(JOURNALS[2:])
+    assert [value for value, _ in await stands(settings, JOURNAL)] == [b"j0", b"j1", b"j2"]
+
+
+@pytest.mark.parametrize("idempotence", [True, False])
+async def test_what_the_broker_finds_too_large_holds_nobody_up_either(
+    kafka_broker: Broker, topic_prefix: str, idempotence: bool
+) -> None:
+    settings = Settings(
+        broker=kafka_broker.url, topic_prefix=topic_prefix, partitions=2, broker_idempotence=idempotence
+    )
+    narrow = {"max.message.bytes": "20000"}
+    admin = AIOKafkaAdminClient(bootstrap_servers=settings.bootstrap_servers)
+    await admin.start()
+    await admin.create_topics([NewTopic(topics.topic(settings, JOURNAL), 2, 1, topic_configs=narrow)])
+    await admin.close()
+    await topics.ensure(settings)
+    sender = Sender(settings)
+    huge = Message(JOURNAL, b"k", b"x" * 100_000)
+    with capture_logs() as logs:
+        await sender.send([JOURNALS[0], huge, *JOURNALS[1:]])
+    await sender.close()
+    assert [value for value, _ in await stands(settings, JOURNAL)] == [b"j0", b"j1", b"j2"]
+    assert [entry["event"] for entry in logs] == ["message.too_large"]
 
 
 async def test_a_broker_that_is_away_is_unavailable_and_soon_back(

