@@ -48,7 +48,11 @@ def _worker_reader(settings: Settings, address: str) -> WorkerReader:
 
 
 def _worker_config(settings: Settings, host: str, port: int) -> server.WorkerConfig:
-    return server.WorkerConfig(host=host, port=port, batch=BatchLimits(timeout=settings.reader_seconds))
+    return server.WorkerConfig(
+        host=host,
+        port=port,
+        batch=BatchLimits(timeout=settings.reader_seconds, stuck_after=settings.reader_seconds),
+    )
 
 
 def store(settings: Settings) -> RedisStore:

@@ -18,6 +18,7 @@ Name = Literal["turns", "journal", "states", "stances", "flips", "alerts", "dead
 
 DAY_MS = 24 * 60 * 60 * 1000
 CREATE_TIMEOUT_SECONDS = 30.0
+LEADER_POLL_SECONDS = 0.05
 _TOPIC_ALREADY_EXISTS = TopicAlreadyExistsError.errno
 
 
@@ -53,7 +54,7 @@ def topic(settings: Settings, name: str) -> str:
 
 
 async def ensure(settings: Settings) -> None:
-    """Make the run's topics where they are missing. Raises TopicsUnavailable."""
+    """Make the run's topics where they are missing, and wait until they lead. Raises TopicsUnavailable."""
     wanted = [
         NewTopic(
             topic(settings, described_topic.name),
@@ -80,7 +81,19 @@ async def _create(client: AIOKafkaAdminClient, missing: list[NewTopic]) -> None:
     for name, code, *rest in response.topic_errors:
         if code not in (0, _TOPIC_ALREADY_EXISTS):
             raise TopicsUnavailable(f"topic {name} was refused by the broker: code {code} {rest}")
+    await _led(client, [new.name for new in missing])
     log.info("topics.made", count=len(missing))
+
+
+async def _led(client: AIOKafkaAdminClient, names: list[str]) -> None:
+    """Wait until every partition has a leader: a broker answers a create before it has spread the news."""
+    while True:
+        described_topics = await client.describe_topics(names)
+        partitions = [partition for topic in described_topics for partition in topic["partitions"]]
+        known = {topic["topic"] for topic in described_topics if not topic["error_code"]}
+        if known == set(names) and all(partition["leader"] >= 0 for partition in partitions):
+            return
+        await asyncio.sleep(LEADER_POLL_SECONDS)
 
 
 def _days(days: int) -> dict[str, str]:
