@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -87,8 +88,10 @@ class EngineThread:
             work, future = item
             if future.set_running_or_notify_cancel():
                 self._busy_since = time.monotonic()
-                _settle(work, future)
-                self._busy_since = None
+                settle = _run_for(work, future)
+                self._busy_since = None  # first: whoever gets the answer must find the thread free
+                settle()
+                del settle
             del item, work, future  # an idle thread holds no request's text
         self._ended.set_result(None)
 
@@ -105,10 +108,9 @@ def left_running() -> bool:
     return any(isinstance(thread, _Thread) for thread in threading.enumerate())
 
 
-def _settle(work: Callable[[], Any], future: "Future[Any]") -> None:
+def _run_for(work: Callable[[], Any], future: "Future[Any]") -> Callable[[], None]:
+    """Run the work; gives what tells the future of it."""
     try:
-        result = work()
+        return partial(future.set_result, work())
     except BaseException as error:
-        future.set_exception(error)
-    else:
-        future.set_result(result)
+        return partial(future.set_exception, error)

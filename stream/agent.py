@@ -13,10 +13,10 @@ from typing import Any
 import structlog
 
 from models.reader import ReaderUnavailable
+from models.tracebacks import frames
 from stream.chain import Item
 from stream.dead_letters import dead_letter
 from stream.gathering import Gathering
-from stream.logs import frames
 from stream.offsets import Offsets, Partition
 from stream.processor import CommitContended, Processed, Processor
 from stream.sender import Sender, SenderUnavailable

@@ -8,7 +8,6 @@ import datetime as dt
 import json
 import logging
 import sys
-import traceback
 from pathlib import Path
 from typing import Any
 
@@ -49,12 +48,6 @@ def guarded(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:
         return event
     error = {"exc_info": event["exc_info"]} if "exc_info" in event else {}
     return {key: _public(value) for key, value in event.items() if key not in PRIVATE} | error
-
-
-def frames(error: BaseException) -> list[str]:
-    """Where an error arose, innermost last; for errors whose message may quote a turn."""
-    stack = traceback.extract_tb(error.__traceback__)
-    return [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in stack]
 
 
 _handed_over: Processor = structlog.stdlib.ProcessorFormatter.wrap_for_formatter

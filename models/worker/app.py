@@ -15,6 +15,7 @@ from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from models.execution import EngineFailed, RequestsRejected
 from models.reader import ExplainRequest, ObserveRequest, ReaderUnavailable
+from models.tracebacks import frames
 from models.worker import wire
 from models.worker.metrics import WorkerMetrics
 from models.worker.wire import Reason, Refusal
@@ -123,7 +124,7 @@ class _Routes:
                 raise
             return _problem(Refusal(_BY_STATUS[error.status], error.reason))
         except Exception as error:
-            _log.exception("worker.call_failed", error=type(error).__name__)
+            _log.error("worker.call_failed", error=type(error).__name__, frames=frames(error))
             return _problem(Refusal(Reason.INTERNAL, type(error).__name__))
 
     async def _body(self, request: web.Request, decoder: msgspec.json.Decoder[T]) -> T:

@@ -69,7 +69,7 @@ def tiny(tiny_folder: Path) -> Backbone:
 
 @pytest.fixture(scope="session")
 def smollm2() -> Backbone:
-    """The real embedded model, converted once a machine (VOLTEFACE_CACHE)."""
+    """The real embedded model, converted once a machine."""
     from models.language.weights import SMOLLM2, resolve
     from models.language.wheels import cache_folder
 
