@@ -1,7 +1,7 @@
 """A language model one can talk to: messages in, words or a choice out, wherever it runs.
 
-Reasoning by roles (`models/reasoning/`) stands on this port: a backbone in this process and a server behind HTTP
-answer it alike. Synchronous, as engines are.
+Reasoning by roles (`models/reasoning/`) stands on this port: a backbone in this process and a server behind
+HTTP answer it alike. Synchronous, as engines are.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ def talk(system: str, user: str) -> Talk:
 
 @runtime_checkable
 class Chat(Protocol):
-    """Answers talks, one answer each and in order. Raises ReaderUnavailable where the model does not answer."""
+    """Answers talks, one each and in order. Raises ReaderUnavailable where the model does not answer."""
 
     @property
     def name(self) -> str:
