@@ -27,10 +27,9 @@ async def track(
 ) -> AsyncIterator[tuple[int, list[bytes]]]:
     """How many lines each batch took, and its events, as JSON, in order within each conversation.
 
-    Raises GaveUp where the reader does not come back.
+    Raises GaveUp where the reader does not come back, and what the lines raise, all before them taken.
     """
-    numbered = iter(lines)
-    while batch := list(islice(numbered, BATCH_LINES)):
+    for batch in _batches(lines):
         records: list[tuple[int, Record]] = []
         for line in batch:
             if isinstance(line.result, Refused):
@@ -39,6 +38,22 @@ async def track(
                 records.append((line.number, line.result))
         events = [event async for event in _events(records, processor, store, refused)]
         yield len(batch), events
+
+
+def _batches(lines: Iterable[Line]) -> Iterator[list[Line]]:
+    """Batches of lines; a file that breaks off gives what stood before the break, then its error."""
+    numbered = iter(lines)
+    while True:
+        batch: list[Line] = []
+        try:
+            batch.extend(islice(numbered, BATCH_LINES))
+        except OSError:
+            if batch:
+                yield batch
+            raise
+        if not batch:
+            return
+        yield batch
 
 
 async def _events(

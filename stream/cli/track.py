@@ -24,6 +24,7 @@ RUN = "track"
 UNDECLARED = (
     "nothing was read: the file declares no target; add --proposition 'The debate concerning whether ...'"
 )
+NOTHING_READ = "no turn was read: is the file of that form? --from names it, and is detected where not given"
 
 
 def track(
@@ -60,6 +61,9 @@ def track(
         raise typer.Exit(1) from None
     if refusals.count:
         console.print(f"{refusals.count} lines refused")
+    if refusals.count and CreateTurn not in seen:
+        console.print(NOTHING_READ, highlight=False, soft_wrap=True)
+        raise typer.Exit(1)
     if CreateTurn in seen and DeclareTarget not in seen and not loaded.rooms:
         console.print(UNDECLARED, highlight=False, soft_wrap=True)
 

@@ -1,3 +1,4 @@
+import gzip
 import json
 import os
 import signal
@@ -64,6 +65,23 @@ def test_a_refused_line_is_said_with_file_and_line(file: Path) -> None:
     strict = track(str(file), "--strict")
     assert strict.returncode == 1
     assert f"{file}:5: ".encode() in strict.stderr
+
+
+def test_a_file_of_another_form_is_no_success(file: Path) -> None:
+    done = track(str(file), "--from", "benchmark")
+    assert (done.returncode, done.stdout) == (1, b"")
+    assert b"--from" in done.stderr
+
+
+def test_what_stands_before_a_break_in_a_packed_file_is_read(tmp_path: Path) -> None:
+    turns = [turn(str(number), "+1" if number % 2 else "-1") for number in range(40)]
+    packed = tmp_path / "talk.jsonl.gz"
+    whole = gzip.compress(b"\n".join(map(records.encode, [target(), *turns])) + b"\n")
+    packed.write_bytes(whole[:-8])  # without its checksum: every line is there, and then it breaks off
+    done = track(str(packed))
+    assert done.returncode == 1
+    assert b"broken gzip file" in done.stderr
+    assert len(events(done)) == 40
 
 
 @pytest.mark.parametrize(
