@@ -5,17 +5,23 @@ The reader in process and the worker go through `execute`. Nothing here knows of
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
 from models.reader import Engine, ExplainRequest, ObserveRequest, ReaderRejected, ReaderUnavailable
-from tracker.context import WINDOW_TURNS
+from tracker.context import WINDOW_TURNS, WindowTurn
 from tracker.observations import Explanation, Observation
 from tracker.records import MAX_NAME_BYTES
+from tracker.stances import Stance
 
 MAX_RATIONALE_BYTES = 2 * 1024  # of UTF-8; a flip's message must fit what a broker takes
 MAX_NAMED = WINDOW_TURNS + 1  # trigger turns, their holders, and evidence: as many as turns are shown
+
+# Harmless: an engine that breaks on this one, too, breaks on everything.
+PROBE = ObserveRequest(
+    "probe", WindowTurn("0", "probe", "ok"), 0, "probe", "whether turns are read", Stance.UNKNOWN
+)
 
 _ILL_AFTER = 2  # failures in a row without a success: the engine is ill, not a request
 
@@ -34,6 +40,15 @@ class RequestsRejected(ReaderRejected):
     def __init__(self, message: str, indexes: Sequence[int]) -> None:
         super().__init__(message)
         self.indexes = tuple(indexes)
+
+
+class PartlyRead(Exception):
+    """An engine made of several could read only some requests; `outcomes` has one a request, in order."""
+
+    def __init__(self, outcomes: "Sequence[Outcome[Any]]") -> None:
+        self.outcomes = tuple(outcomes)
+        failed = sum(isinstance(outcome, Rejected | Failed) for outcome in outcomes)
+        super().__init__(f"{failed} of {len(outcomes)} requests were not read")
 
 
 @dataclass(frozen=True)
@@ -63,6 +78,12 @@ def observe(engine: Engine, requests: Sequence[ObserveRequest]) -> list[Observat
 def explain(engine: Engine, requests: Sequence[ExplainRequest]) -> list[Explanation]:
     """The engine's explanations. Raises WrongAnswer where they are not the requests'."""
     return check_explanations(requests, engine.explain(requests))
+
+
+def close(engine: Engine) -> None:
+    """Have an engine give back what it holds beside memory, if it does; a call under way in it may fail."""
+    if closing := getattr(engine, "close", None):
+        closing()
 
 
 def check_observations(
@@ -97,6 +118,8 @@ def execute(
     """An outcome a request. Where several fail together each is tried alone, until the engine proves ill."""
     try:
         return list(run(requests))
+    except PartlyRead as partly:
+        return list(partly.outcomes)
     except ReaderUnavailable as error:
         return [Failed(error)] * len(requests)
     except Exception as error:

@@ -1,5 +1,6 @@
 """The Reader port in process: an engine on a thread of its own; the event loop never waits for a model."""
 
+import asyncio
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
@@ -58,7 +59,11 @@ class LocalReader:
         return await self._read(partial(execution.explain, self._engine), requests)
 
     async def close(self) -> None:
-        """Give the thread back; one that hangs in its engine is left behind and ends with the process."""
+        """Close the engine, whose call under way ends by it if it can, and give the thread back.
+
+        One that hangs in its engine is left behind and ends with the process.
+        """
+        await asyncio.to_thread(execution.close, self._engine)
         if not await self._thread.close():
             _log.warning("reader.thread_left", running_for=round(self._thread.running_for, 1))
 

@@ -7,6 +7,7 @@ BROKER = "kafka://host:port;host2:port"
 REDIS = "redis://host:port/0, rediss://host:port/0 or redis+sentinel://host:port,host2:port/service/0"
 DATABASE = "sqlite:///path or postgresql+driver://user@host:port/name"
 WORKER = "http://host:port or https://host:port"
+REMOTE = "http://host:port/v1 or https://host/v1"
 
 # Passwords hold "@", "/" and ":" where somebody forgot to escape them: mask too much rather than too little.
 _USERINFO = re.compile(r"(?<=://)(?P<user>[^:@/?#]*):.*@")

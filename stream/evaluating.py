@@ -14,6 +14,7 @@ from models.datasets.files import MissingPart
 from models.datasets.open import open_dataset
 from models.evaluation import plots, report, runner, tables
 from models.evaluation.baselines import BASELINES, Priors
+from models.evaluation.prediction import Prediction
 from models.evaluation.report import Report, Run
 from models.reader import Engine
 from stream import roles
@@ -23,17 +24,19 @@ from tracker.policy import Policy
 
 OPEN = "open"
 UNTUNED = "untuned"  # the backbone without adapter
+WHOLE = "whole-dialogue"  # the generative backbone over all of a dialogue, as the papers do
 NAMES = (*BASELINES, UNTUNED)
 WIDTH = 240  # of tables in a file
 
 Announce = Callable[[str, int], runner.Progress]  # a system's name and its turns
+Predict = Callable[[Sequence[Dialogue], runner.Progress], list[Prediction]]
 
 
 class System(msgspec.Struct, frozen=True):
-    """What is measured: a name, the engine when it is needed, and the policy it runs under."""
+    """What is measured: a name, what reads dialogues when it is needed, and the policy it runs under."""
 
     name: str
-    engine: Callable[[], Engine]
+    load: Callable[[], Predict]
     policy: Policy
 
 
@@ -67,33 +70,55 @@ def priors(data: str) -> Priors:
         return Priors()
 
 
-def systems(settings: Settings, baselines: Sequence[str], data: str) -> list[System]:
-    """The reader that settings ask for, then baselines.
+def systems(settings: Settings, baselines: Sequence[str], data: str, *, whole: bool = False) -> list[System]:
+    """The reader that settings ask for, the whole-dialogue form if it is asked for, then baselines.
 
     Baselines run under the default policy: thresholds fitted to a reader would silence them.
     """
     known = priors(data)
-    made = [System(_name(settings), roles.engine_factory(settings), settings.policy)]
+    made = [_incremental(_name(settings), roles.engine_factory(settings), settings.policy)]
+    made += [_whole(settings)] if whole else []
     for name in baselines:
         if name == UNTUNED:
-            bare = msgspec.structs.replace(settings, reader="generative", adapter=None)
+            bare = msgspec.structs.replace(settings, reader="generative", adapter=None, readers=())
             if bare != settings:  # else it is the reader that is measured already
-                made.append(System(name, roles.engine_factory(bare), Policy()))
+                made.append(_incremental(name, roles.engine_factory(bare), Policy()))
         else:
-            made.append(System(name, partial(BASELINES[name], known), Policy()))
+            made.append(_incremental(name, partial(BASELINES[name], known), Policy()))
     return made
 
 
+def _incremental(name: str, make: Callable[[], Engine], policy: Policy) -> System:
+    def load() -> Predict:
+        engine = make()
+        return lambda found, progress: runner.run(found, engine, policy, progress=progress)
+
+    return System(name, load, policy)
+
+
+def _whole(settings: Settings) -> System:
+    """On the generative reader's backbone; another reader's model and adapter are not for it."""
+    # Imported late: it brings torch, which takes seconds.
+    from models.reasoning import dialogue  # noqa: PLC0415
+
+    if settings.reader != "generative":
+        settings = msgspec.structs.replace(settings, reader="generative", model=None, adapter=None)
+    asked = roles.reader_settings(settings)
+    return System(WHOLE, lambda: dialogue.from_settings(asked).run, dialogue.LIKELIEST)
+
+
 def _name(settings: Settings) -> str:
+    if settings.readers:
+        return "by-language"
     return f"{settings.reader}-{settings.adapter.name}" if settings.adapter else settings.reader
 
 
 def run(found: Sequence[Dialogue], measured: System, announce: Announce) -> Run:
-    """A system's predictions; its engine is loaded, used and let go, so that one is held at a time."""
-    engine = measured.engine()
+    """A system's predictions; it is loaded, used and let go, so that one is held at a time."""
+    predict = measured.load()
     progress = announce(measured.name, sum(len(dialogue.turns) for dialogue in found))
     began = time.monotonic()
-    predictions = runner.run(found, engine, measured.policy, progress=progress)
+    predictions = predict(found, progress)
     return Run(measured.name, predictions, measured.policy.stamp, time.monotonic() - began)
 
 

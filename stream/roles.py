@@ -9,20 +9,28 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from models.language.registry import ReaderSettings, build_engine
+from models import routing
+from models.language.registry import ReaderSettings
 from models.local import LocalReader
 from models.reader import Engine, Reader
 from models.worker import server
 from models.worker.client import ClientConfig, WorkerReader
 from models.worker.lanes import BatchLimits
-from stream import app
+from stream import app, routes
 from stream.settings import Settings
 from stream.store.redis import RedisStore
 
 
 def engine_factory(settings: Settings) -> Callable[[], Engine]:
-    """What makes the engine that settings ask for, where it is to run."""
-    asked = ReaderSettings(
+    """What makes the engine that settings ask for, by language, where it is to run."""
+    default, others, reads_all = routes.chosen(settings)
+    by_language = {language: reader_settings(one) for language, one in others.items()}
+    return partial(routing.build, reader_settings(default), by_language, reads_all=reads_all)
+
+
+def reader_settings(settings: Settings) -> ReaderSettings:
+    """What of the settings a reader is made from."""
+    return ReaderSettings(
         engine=settings.reader,
         path=settings.model,
         adapter=settings.adapter,
@@ -32,8 +40,13 @@ def engine_factory(settings: Settings) -> Callable[[], Engine]:
         threads=settings.threads,
         batch_tokens=settings.batch_tokens,
         hub=settings.hub,
+        remote_url=settings.remote_url,
+        remote_model=settings.remote_model,
+        remote_key=settings.remote_key,
+        remote_parallel=settings.remote_parallel,
+        remote_per_minute=settings.remote_per_minute or None,
+        remote_seconds=min(settings.remote_seconds, settings.reader_seconds),  # nobody waits for longer
     )
-    return partial(build_engine, asked)
 
 
 async def reader(settings: Settings) -> Reader:
@@ -51,7 +64,12 @@ def _worker_config(settings: Settings, host: str, port: int) -> server.WorkerCon
     return server.WorkerConfig(
         host=host,
         port=port,
-        batch=BatchLimits(timeout=settings.reader_seconds, stuck_after=settings.reader_seconds),
+        batch=BatchLimits(
+            timeout=settings.reader_seconds,
+            stuck_after=settings.reader_seconds,
+            # Above what a batch of engine `remote` may take: twice a call's time, which is at most this.
+            give_up_after=max(BatchLimits.give_up_after, 2.5 * settings.reader_seconds),
+        ),
     )
 
 

@@ -1,8 +1,8 @@
 """The settings every role reads: environment over a TOML file, one name for each.
 
 `Settings` is the table itself: its field `broker` is `VOLTEFACE_BROKER` in the environment and `broker`
-in the file, with type, default and help beside it. An empty variable counts as unset. Rooms stand in the
-file alone.
+in the file, with type, default and help beside it. An empty variable counts as unset. Rooms and readers
+by language stand in the file alone.
 """
 
 import fnmatch
@@ -13,12 +13,15 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from models.encoder import shipped
 from models.language.settings import default_threads
 from models.language.wheels import cache_folder
+from stream import routes
 from stream.addresses import (
     BROKER,
     DATABASE,
     REDIS,
+    REMOTE,
     WORKER,
     brokers,
     check_database,
@@ -26,7 +29,8 @@ from stream.addresses import (
     check_worker,
 )
 from stream.options import SettingsError, Source, about, table
-from stream.sources import Found, find, read_toml
+from stream.routes import Route
+from stream.sources import Found, Reads, find, read_toml
 from tracker.keys import LIVE
 from tracker.policy import Policy
 from tracker.records import MAX_PROPOSITION_BYTES
@@ -68,8 +72,8 @@ class Room(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 Security = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
-Engine = Literal["encoder", "generative", "rule"]
-DType = Literal["auto", "float32", "bfloat16"]
+Engine = Literal["encoder", "generative", "remote", "rule"]
+DType = Literal["auto", "float32", "bfloat16", "int8"]
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["json", "console"]
 
@@ -79,9 +83,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     config: Annotated[Path | None, about("TOML file of settings; only in the environment")] = None
     run: Annotated[str, about("live, or the name of a replay or shadow", _RUN_IS, pattern=_RUN)] = LIVE
-    policy: Annotated[Policy, about("File of thresholds and exemptions", _POLICY_IS, reads=_policy)] = (
-        Policy()
-    )
+    policy: Annotated[
+        Policy,
+        about("File of thresholds and exemptions; unset: the adapter's own", _POLICY_IS, reads=_policy),
+    ] = Policy()
 
     broker: Annotated[str, about("Kafka brokers", BROKER, check=brokers)] = "kafka://localhost:9092"
     broker_security: Annotated[Security, about("Security protocol of the brokers")] = "plaintext"
@@ -111,10 +116,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
         None
     )
 
-    reader: Annotated[Engine, about("Engine that reads turns")] = "generative"
+    reader: Annotated[Engine, about("Engine that reads turns")] = "encoder"
     model: Annotated[Path | None, about("Folder of the language model; unset: the wheel's")] = None
     adapter: Annotated[
-        Path | None, about("Folder of a trained adapter; unset: none, answers are marked untrained")
+        Path | None, about("Folder of a trained adapter; unset: the encoder's own, others are untrained")
     ] = None
     cache: Annotated[Path, about("Folder of converted weights")] = msgspec.field(default_factory=cache_folder)
     hub: Annotated[bool, about("Ask the model hub for weights that are not here")] = False
@@ -127,6 +132,19 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     reader_seconds: Annotated[
         float, about("Seconds that an answer of the reader may take", gt=0, le=3600)
     ] = 120.0
+
+    remote_url: Annotated[
+        str | None, about("OpenAI-compatible server of engine remote", REMOTE, check=check_worker)
+    ] = None
+    remote_model: Annotated[str | None, about("Its model, or LoRA adapter, as the server calls it")] = None
+    remote_key: Annotated[str | None, about("Key that the server asks for", secret=True)] = None
+    remote_parallel: Annotated[int, about("Calls to it under way at once, at most", ge=1, le=1000)] = 8
+    remote_per_minute: Annotated[
+        int, about("Calls to it a minute, at most; 0: no limit", ge=0, le=1_000_000)
+    ] = 0
+    remote_seconds: Annotated[
+        float, about("Seconds that one call to it may take; at most reader_seconds", gt=0, le=3600)
+    ] = 60.0
 
     rebalance_seconds: Annotated[
         float, about("Session and rebalance timeout of the agents' group", ge=1, le=600)
@@ -142,6 +160,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     log_format: Annotated[Format, about("Logs for machines or for people")] = "json"
 
     rooms: tuple[Room, ...] = ()
+    readers: tuple[Route, ...] = ()  # () where the environment forces one reader
 
     def __repr__(self) -> str:
         """Without values, since a traceback or a log line may print settings: `survey` shows them masked."""
@@ -164,6 +183,10 @@ def propositions_for(settings: Settings, tenant: str, conversation: str) -> tupl
 
 
 SETTINGS = table(Settings)
+_IN_FILE: dict[str, Reads] = {
+    "rooms": lambda raw, _: msgspec.convert(raw, tuple[Room, ...]),
+    routes.KEY: lambda raw, folder: routes.read(raw, folder, SETTINGS),
+}
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -185,8 +208,13 @@ def load(environment: Mapping[str, str] | None = None) -> Settings:
     return Settings(**found.values)
 
 
+def lenient(environment: Mapping[str, str] | None = None) -> Settings:
+    """The same, for who must say something anyway: a wrong value's place is held by its default."""
+    return Settings(**_found(environment).values)
+
+
 def survey(environment: Mapping[str, str] | None = None) -> tuple[Row, ...]:
-    """Every setting with its value, source and problem, the rooms last."""
+    """Every setting with its value, source and problem, those of the file alone last."""
     found = _found(environment)
     rows = (
         Row(
@@ -199,21 +227,48 @@ def survey(environment: Mapping[str, str] | None = None) -> tuple[Row, ...]:
         )
         for option in SETTINGS
     )
-    return (*rows, _rooms_row(found))
+    rooms = f"{len(found.values.get('rooms', ()))} rooms"
+    return (
+        *rows,
+        _file_row(found, "rooms", rooms, "Propositions of conversations by glob; only in the file"),
+        _file_row(found, routes.KEY, _readers(found), "Readers by language; only in the file"),
+    )
 
 
-def _rooms_row(found: Found) -> Row:
-    rooms = found.values.get("rooms", ())
-    source = Source.FILE if "rooms" in found.values else Source.DEFAULT
-    help_ = "Propositions of conversations by glob; only in the file"
-    return Row("", "rooms", f"{len(rooms)} rooms", source, help_, found.problems.get("rooms"))
+def _readers(found: Found) -> str:
+    count, default = len(found.values.get(routes.KEY, ())), found.values["reader"]
+    if found.sources["reader"] is Source.ENVIRONMENT and routes.KEY in found.raw:
+        return f"0 tables in force: VOLTEFACE_READER makes {default} read all languages"
+    return f"{count} tables, default {default}"
+
+
+def _file_row(found: Found, key: str, value: str, help_: str) -> Row:
+    return Row("", key, value, found.sources.get(key, Source.DEFAULT), help_, found.problems.get(key))
 
 
 def _found(environment: Mapping[str, str] | None) -> Found:
-    found = find(SETTINGS, os.environ if environment is None else environment, {"rooms": tuple[Room, ...]})
+    found = find(SETTINGS, os.environ if environment is None else environment, _IN_FILE)
     if not found.problems:
+        _complete(found)
         _check_together(found)
     return found
+
+
+def _complete(found: Found) -> None:
+    """What comes with another setting: one reader for all, the encoder's adapter, any adapter's policy."""
+    values, unset = found.values, Source.DEFAULT
+    if found.sources["reader"] is Source.ENVIRONMENT:
+        values[routes.KEY] = ()
+    if values["reader"] == "encoder" and values["model"] is None and found.sources["adapter"] is unset:
+        found.put("adapter", shipped.ADAPTER)
+    if values["adapter"] is None or found.sources["policy"] is not unset:
+        return
+    if (file := values["adapter"] / shipped.POLICY).is_file():
+        try:
+            found.put("policy", _policy(file), shown=str(file))
+        except (OSError, ValueError) as error:
+            remedy = f"mend {file}, or set a policy of your own: {error}"
+            found.problems["policy"] = SettingsError("VOLTEFACE_POLICY", unset, "the adapter's", remedy)
 
 
 def _check_together(found: Found) -> None:
@@ -222,6 +277,8 @@ def _check_together(found: Found) -> None:
         _need(found, ("broker_username", "broker_password"), "or choose a broker security without SASL")
     if found.values["broker_certfile"] or found.values["broker_keyfile"]:
         _need(found, ("broker_certfile", "broker_keyfile"), "a client certificate needs both its files")
+    if found.values["reader"] == "remote":
+        _need(found, ("remote_url", "remote_model"), "engine remote asks a server")
     _check_batch(found)
 
 

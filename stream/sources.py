@@ -1,7 +1,7 @@
 """Finds the value of every option: in the environment, else in the TOML file, else its default."""
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,6 +10,9 @@ import msgspec
 from stream.options import ENVIRONMENT_PREFIX, Option, SettingsError, Source, kind_of, taken
 
 T = TypeVar("T")
+
+# A key's value from what stands in the file, and the folder that its paths are relative to.
+Reads = Callable[[object, Path], Any]
 
 CONFIG = ENVIRONMENT_PREFIX + "CONFIG"
 
@@ -22,6 +25,10 @@ class Found(msgspec.Struct):
     sources: dict[str, Source] = msgspec.field(default_factory=dict)
     problems: dict[str, SettingsError] = msgspec.field(default_factory=dict)
 
+    def put(self, key: str, value: object, shown: object = None) -> None:
+        """Give a key that is not set the value that comes with another."""
+        self.values[key], self.raw[key] = value, value if shown is None else shown
+
     def shown(self, option: Option) -> str:
         """The option's value for people; of a wrong one its kind alone."""
         if problem := self.problems.get(option.key):
@@ -29,15 +36,16 @@ class Found(msgspec.Struct):
         return option.shown(self.raw.get(option.key, option.default))
 
 
-def find(options: Iterable[Option], environment: Mapping[str, str], other: Mapping[str, Any]) -> Found:
-    """Every option's value, and those of the `other` keys that stand in the file alone, each of its type."""
+def find(options: Iterable[Option], environment: Mapping[str, str], other: Mapping[str, Reads]) -> Found:
+    """Every option's value, and those of the `other` keys that stand in the file alone, as each is read."""
     options = tuple(options)
     file, folder, problem = _file(environment)
     found = Found(problems={"config": problem} if problem else {})
     for option in options:
         _find(found, option, environment, file, folder)
-    for key, hint in other.items():
-        _find_in_file(found, key, hint, file)
+    for key, reads in other.items():
+        if key in file:
+            _find_in_file(found, key, reads, file[key], folder)
     known = [option.key for option in options if option.env != CONFIG] + list(other)
     for key in file.keys() - set(known):
         found.problems.setdefault("config", _unknown(key, known))
@@ -98,13 +106,14 @@ def _find(
         found.problems[option.key] = error
 
 
-def _find_in_file(found: Found, key: str, hint: Any, file: Mapping[str, Any]) -> None:
-    if key not in file:
-        return
+def _find_in_file(found: Found, key: str, reads: Reads, raw: object, folder: Path) -> None:
+    found.raw[key], found.sources[key] = raw, Source.FILE
     try:
-        found.values[key] = msgspec.convert(file[key], hint)
+        found.values[key] = reads(raw, folder)
+    except SettingsError as error:
+        found.problems[key] = error
     except msgspec.ValidationError as error:
-        found.problems[key] = SettingsError(key, Source.FILE, kind_of(file[key]), f"mend it: {error}")
+        found.problems[key] = SettingsError(key, Source.FILE, kind_of(raw), f"mend it: {error}")
 
 
 def _unknown(key: str, known: list[str]) -> SettingsError:

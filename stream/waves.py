@@ -8,10 +8,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
-from models.execution import EngineFailed
+from models.execution import PROBE, EngineFailed
 from models.reader import ExplainRequest, ObserveRequest, Reader, ReaderRejected, ReaderUnavailable
 from stream.chain import Chain
-from tracker.context import WindowTurn
 from tracker.conversation import (
     Admitted,
     Conversation,
@@ -25,13 +24,10 @@ from tracker.conversation import (
 from tracker.observations import Explanation, Observation
 from tracker.records import CreateTurn, Reason, Refused
 from tracker.settlement import settled
-from tracker.stances import Stance, TransitionKind
+from tracker.stances import TransitionKind
 
 ATTEMPTS = 5  # with a record that breaks the engine
 PAUSE_SECONDS = 0.2  # after the first of them, then longer each time
-PROBE = ObserveRequest(
-    "probe", WindowTurn("0", "probe", "ok"), 0, "probe", "whether turns are read", Stance.UNKNOWN
-)
 
 Ask = Callable[[list["Step"]], Awaitable[None]]
 

@@ -3,6 +3,7 @@
 import msgspec
 
 from models.datasets.labels import EmotionFlip, Mention, Opinion, SentimentFlip
+from tracker.context import WindowTurn
 from tracker.records import Media
 from tracker.stances import Emotion, Expressed, Sentiment, Stance, TriggerKind
 
@@ -53,6 +54,12 @@ class Dialogue(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     opinions: tuple[Opinion, ...] = ()
     sentiment_flips: tuple[SentimentFlip, ...] = ()
     emotion_flips: tuple[EmotionFlip, ...] = ()
+
+
+def shown_turn(turn: LabelledTurn, language: str) -> WindowTurn:
+    """The turn as a reader is shown it: without a single label."""
+    reply = None if turn.reply_to is None else str(turn.reply_to)
+    return WindowTurn(str(turn.index), turn.speaker, turn.text, reply, turn.media, language)
 
 
 def proposition_about(target: str, language: str) -> str:

@@ -69,7 +69,7 @@ class StanceNetwork(nn.Module):
             shown = {"input_ids": batch.ids, "token_type_ids": batch.types}
         else:
             words = self.encoder.get_input_embeddings()(batch.ids)
-            shown = {"inputs_embeds": words + batch.types[..., None] * self.mark}
+            shown = {"inputs_embeds": words + (batch.types[..., None] * self.mark).to(words.dtype)}
         hidden: Tensor = self.encoder(attention_mask=batch.mask, **shown).last_hidden_state
         return hidden
 

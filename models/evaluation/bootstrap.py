@@ -38,10 +38,23 @@ def interval(rows: Sums, value: Callable[[Sums], Sums], weights: Sums, level: fl
     Resamples in which the figure is undefined are left out. The interval is widened to hold the figure
     itself, which a percentile interval of few and skewed draws may miss.
     """
-    point = float(value(rows.sum(axis=0)))
+    return _around(float(value(rows.sum(axis=0))), value(weights @ rows), level)
+
+
+def difference(
+    rows: Sums, first: Sums, value: Callable[[Sums], Sums], weights: Sums, level: float = 0.95
+) -> Interval:
+    """How much the figure of `rows` exceeds that of `first`, which are of the same dialogues, in order.
+
+    Both are taken of each resample: what makes a dialogue hard for both leaves the difference alone.
+    """
+    point = float(value(rows.sum(axis=0)) - value(first.sum(axis=0)))
+    return _around(point, value(weights @ rows) - value(weights @ first), level)
+
+
+def _around(point: float, draws: Sums, level: float) -> Interval:
     if np.isnan(point):
         return Interval(None, None, None)
-    draws = value(weights @ rows)
     defined = np.append(draws[~np.isnan(draws)], point)
     tail = (1.0 - level) / 2
     low, high = np.quantile(defined, [tail, 1.0 - tail])

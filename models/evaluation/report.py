@@ -9,7 +9,7 @@ import numpy as np
 
 from models.datasets.dialogue import Dialogue
 from models.evaluation import live, stanceflip
-from models.evaluation.bootstrap import Interval, Resampling, interval
+from models.evaluation.bootstrap import Interval, Resampling, difference, interval
 from models.evaluation.calibration import BINS, Bin, expressed_bins, reliability
 from models.evaluation.extraction import extraction
 from models.evaluation.groups import groups
@@ -30,7 +30,10 @@ class Part(msgspec.Struct, frozen=True):
 
 
 class System(msgspec.Struct, frozen=True):
-    """One system: its figures by part, its confusion matrix (gold, predicted) and its reliability bins."""
+    """One system: its figures by part, its confusion matrix (gold, predicted) and its reliability bins.
+
+    `differences`: how much its live figures over all dialogues exceed the first system's, whose own is empty.
+    """
 
     name: str
     policy: str
@@ -39,6 +42,7 @@ class System(msgspec.Struct, frozen=True):
     stances: tuple[Stance, ...]
     confusion: tuple[tuple[int, ...], ...]
     reliability: tuple[Bin, ...]
+    differences: Mapping[str, Interval] = {}
 
 
 class Report(msgspec.Struct, frozen=True):
@@ -73,8 +77,13 @@ def report(
     """Measure runs on the same dialogues. Raises ValueError without dialogues, or for a run of others."""
     if not dialogues:
         raise ValueError("no dialogues to measure on")
-    systems = tuple(system(dialogues, run, judge, resampling) for run in runs)
-    return Report(data, split, judge.name, resampling, BINS, systems)
+    measured = tuple(runs)
+    systems = [system(dialogues, run, judge, resampling) for run in measured]
+    apart = _differences(dialogues, measured, resampling)
+    compared = tuple(
+        msgspec.structs.replace(made, differences=found) for made, found in zip(systems, apart, strict=True)
+    )
+    return Report(data, split, judge.name, resampling, BINS, compared)
 
 
 def cases(dialogues: Sequence[Dialogue], predictions: Sequence[Prediction]) -> list[Case]:
@@ -102,11 +111,28 @@ def system(dialogues: Sequence[Dialogue], run: Run, judge: Judge, resampling: Re
     )
 
 
+def _differences(
+    dialogues: Sequence[Dialogue], runs: Sequence[Run], resampling: Resampling
+) -> list[dict[str, Interval]]:
+    """Of every run, the first's empty. All are compared on the same resamples of the dialogues."""
+    if len(runs) < 2:
+        return [{} for _ in runs]
+    weights, level = resampling.weights(len(dialogues)), resampling.level
+    first, *others = [_live(cases(dialogues, run.predictions)) for run in runs]
+    return [{}] + [
+        {
+            measure.name: difference(rows, firsts, measure.value, weights, level)
+            for (measure, rows), (_, firsts) in zip(mine, first, strict=True)
+        }
+        for mine in others
+    ]
+
+
 Rows = Sequence[tuple[Measure[Any], Sums]]  # a measure, and what each case contributes to it
 
 
 def _parts(found: Sequence[Case], judge: Judge, resampling: Resampling) -> dict[str, Part]:
-    ours = [(measure, measure.rows(found)) for measure in live.MEASURES]
+    ours = _live(found)
     extracted = [extraction(case) for case in found]
     verdicts = Verdicts(judge, (asked for each in extracted for asked in stanceflip.questions(each)))
     theirs = [(measure, measure.rows(extracted)) for measure in stanceflip.measures(verdicts)]
@@ -115,6 +141,10 @@ def _parts(found: Sequence[Case], judge: Judge, resampling: Resampling) -> dict[
         for part in groups(case.dialogue):
             places[part].append(place)
     return {name: _part(found, members, ours, theirs, resampling) for name, members in sorted(places.items())}
+
+
+def _live(found: Sequence[Case]) -> Rows:
+    return [(measure, measure.rows(found)) for measure in live.MEASURES]
 
 
 def _part(

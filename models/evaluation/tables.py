@@ -1,6 +1,6 @@
 """The report as text tables: systems beside each other, then one system by part of the data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from rich.table import Table
 
@@ -24,9 +24,11 @@ HEADINGS: Mapping[str, str] = {
 
 
 def tables(report: Report) -> Iterator[Table]:
-    """Live figures and StanceFlip's of every system, then the live figures of each system by part."""
+    """Figures of every system, how far they are from the first's, then each system's by part."""
     title = f"{report.data}, {report.split}"
     yield _live(f"{title}: every system", {made.name: made.parts[ALL] for made in report.systems})
+    if len(report.systems) > 1:
+        yield _apart(f"{title}: difference to {report.systems[0].name}", report.systems[1:])
     yield _paper(report, f"{title}: StanceFlip's metrics (judge: {report.judge})")
     for made in report.systems:
         yield _live(f"{title}: {made.name}", made.parts)
@@ -37,6 +39,23 @@ def figure(interval: Interval, digits: int = 2) -> str:
     if interval.value is None or interval.low is None or interval.high is None:
         return UNDEFINED
     return f"{interval.value:.{digits}f} ({interval.low:.{digits}f}-{interval.high:.{digits}f})"
+
+
+def signed(interval: Interval, digits: int = 2) -> str:
+    """A difference with its interval, as `+0.03 (-0.01 to +0.07)`."""
+    if interval.value is None or interval.low is None or interval.high is None:
+        return UNDEFINED
+    return f"{interval.value:+.{digits}f} ({interval.low:+.{digits}f} to {interval.high:+.{digits}f})"
+
+
+def _apart(title: str, systems: Sequence[System]) -> Table:
+    table = Table(title=title)
+    table.add_column("", no_wrap=True)
+    for heading in HEADINGS.values():
+        table.add_column(heading, justify="right")
+    for made in systems:
+        table.add_row(made.name, *(signed(made.differences[key], _digits(key)) for key in HEADINGS))
+    return table
 
 
 def _live(title: str, parts: Mapping[str, Part]) -> Table:
@@ -51,7 +70,11 @@ def _live(title: str, parts: Mapping[str, Part]) -> Table:
 
 
 def _cell(part: Part, key: str) -> str:
-    return figure(part.live[key], 0 if key == "false_flips_per_1000_turns" else 2)
+    return figure(part.live[key], _digits(key))
+
+
+def _digits(key: str) -> int:
+    return 0 if key == "false_flips_per_1000_turns" else 2
 
 
 def _paper(report: Report, title: str) -> Table:

@@ -87,19 +87,25 @@ class Backbone:
         return str(self.tokenizer.decode(ids, skip_special_tokens=True, clean_up_tokenization_spaces=False))
 
     def frame(self, instruction: str) -> tuple[list[int], list[int]]:
-        """Token ids before and after a prompt's body: the chat template around it, with `instruction` first.
+        """Token ids before and after a prompt's body: the chat template, with `instruction` first."""
+        head, tail = self.pieces(instruction, ["user"])
+        return head, tail
 
-        A template without a system role gets the instruction in the user's turn; no template, plain text.
+    def pieces(self, instruction: str, roles: Sequence[str]) -> list[list[int]]:
+        """Token ids before, between and after what these roles say, one piece more than roles.
+
+        A template without a system role gets the instruction in the first turn; no template, plain text.
         """
+        opening = f"{instruction}\n\n" if instruction else ""
         if not self.tokenizer.chat_template:
-            return self._ids(f"{instruction}\n\n"), self._ids("\n\n")
-        asked = {"role": "user", "content": PLACEHOLDER}
+            return [self._ids(text) for text in (opening, *["\n\n"] * len(roles))]
+        said = [{"role": role, "content": PLACEHOLDER} for role in roles]
         try:
-            rendered = self._rendered([{"role": "system", "content": instruction}, asked])
+            system = [{"role": "system", "content": instruction}] if instruction else []
+            rendered = self._rendered([*system, *said])
         except TemplateError:
-            rendered = self._rendered([asked | {"content": f"{instruction}\n\n{PLACEHOLDER}"}])
-        head, tail = rendered.split(PLACEHOLDER)
-        return self._ids(head), self._ids(tail)
+            rendered = self._rendered([said[0] | {"content": opening + PLACEHOLDER}, *said[1:]])
+        return [self._ids(text) for text in rendered.split(PLACEHOLDER)]
 
     def _rendered(self, messages: list[dict[str, str]]) -> str:
         rendered = self.tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
@@ -115,6 +121,8 @@ def load(found: Found, adapter: Path | None = None, placement: Placement | None 
     placement = placement or Placement()
     placement.apply_threads()
     device, dtype = placement.resolved()
+    if dtype is torch.int8:
+        raise InvalidSetting("dtype", "int8, which only engine encoder reads in", "use auto, or that engine")
     with quietly():
         tokenizer = AutoTokenizer.from_pretrained(found.folder)
         model = AutoModelForCausalLM.from_pretrained(found.folder, dtype=dtype, attn_implementation="sdpa")

@@ -29,6 +29,7 @@ from tracker.stances import Emotion, Expressed, Sentiment, Stance
 ENGINE = "generative"
 UNDETERMINED = "und"
 DIGITS = 6  # of a probability: more is noise, and JSON
+SLOTS = (EXPRESSED, EMOTION, SENTIMENT)
 SILENCE = ("N/A", "...", "")  # new turns that say nothing, to measure what labels get for nothing
 BYTES_A_TOKEN = 3
 REASON_TOKENS = 48
@@ -57,7 +58,7 @@ class GenerativeEngine:
         self._limits = limits or Limits()
         self._backbone = backbone
         self._scorer = Scorer(backbone, INSTRUCTION, self._limits.batch, cached=cached)
-        self._tree = Tree((EXPRESSED, EMOTION, SENTIMENT), backbone.encode)
+        self._tree = Tree(SLOTS, backbone.encode)
         self._correct = backbone.untrained if correct is None else correct
         self._priors: dict[Stance, Scores] = {}
         writer = Writer(backbone, REASON_INSTRUCTION, self._limits.batch, REASON_TOKENS)
@@ -105,7 +106,7 @@ class GenerativeEngine:
             )
 
     def _fitted(self, request: ObserveRequest) -> ObserveRequest:
-        return fit(request, self._limits.budget, lambda text: len(self._backbone.encode(quoted(text))))
+        return fitted(self._backbone, request, self._limits.budget)
 
     def _prior(self, state: Stance) -> Scores:
         """Measured once a state: a model that merely repeats the state it is shown is corrected too."""
@@ -146,15 +147,24 @@ class GenerativeEngine:
         return Model(self._backbone.name, self._backbone.revision, ENGINE, language)
 
 
+def fitted(backbone: Backbone, request: ObserveRequest, budget: int) -> ObserveRequest:
+    """The request as a prompt shows it: cut to so many of the model's tokens, as they are once quoted."""
+    return fit(request, budget, lambda text: len(backbone.encode(quoted(text))))
+
+
 def _embedded(settings: ReaderSettings) -> Found:
     return resolve(SMOLLM2, cache=settings.cache, hub=settings.hub)
 
 
+def backbone_from(settings: ReaderSettings) -> Backbone:
+    """The language model that settings name, else the embedded one."""
+    found = local(settings.path) if settings.path else _embedded(settings)
+    return load(found, settings.adapter, Placement(settings.device, settings.dtype, settings.threads))
+
+
 def from_settings(settings: ReaderSettings) -> GenerativeEngine:
     """The engine on the weights that settings name, else on the embedded ones."""
-    found = local(settings.path) if settings.path else _embedded(settings)
-    backbone = load(found, settings.adapter, Placement(settings.device, settings.dtype, settings.threads))
-    return GenerativeEngine(backbone, Limits(settings.budget_tokens, settings.batch_tokens))
+    return GenerativeEngine(backbone_from(settings), Limits(settings.budget_tokens, settings.batch_tokens))
 
 
 def _by_label(slot: Slot, shares: Tensor) -> dict[str, float]:

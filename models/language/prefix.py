@@ -26,11 +26,12 @@ class Context:
 class Prefix:
     """The instruction, read once."""
 
-    def __init__(self, model: PreTrainedModel, ids: Sequence[int]) -> None:
+    def __init__(self, model: PreTrainedModel, ids: Sequence[int], *, learning: bool = False) -> None:
+        """`learning`: gradients flow into how the instruction is read."""
         self.ids = tuple(ids)
         context = blank(model, rows=1)
         if ids:
-            with torch.no_grad():
+            with torch.set_grad_enabled(learning):
                 extend(model, context, [list(ids)])
         self.layers = [(layer.keys, layer.values) for layer in context.cache.layers]
         self._real = context.real
@@ -49,11 +50,15 @@ def blank(model: PreTrainedModel, rows: int) -> Context:
 
 
 def extend(
-    model: PreTrainedModel, context: Context, rows: Sequence[Sequence[int]], tree: Tree | None = None
+    model: PreTrainedModel,
+    context: Context,
+    rows: Sequence[Sequence[int]],
+    tree: Tree | None = None,
+    last: int = 1,
 ) -> Tensor:
     """Read one more stretch of tokens in each row, and a tree behind it, which is then forgotten.
 
-    Returns logits [rows, 1, vocabulary] of each row's last token, or, with a tree, [rows, forks, vocabulary].
+    Returns logits [rows, `last`, vocabulary] of each row's last places, or, with a tree, of its forks.
     Rows may differ in length: shorter ones are padded on the left, and nothing sees the padding.
     """
     ids, real = padded(rows, model.device)
@@ -61,7 +66,7 @@ def extend(
     positions = (context.length[:, None] + real.cumsum(dim=1) - 1).clamp(min=0)
     length = context.length + real.sum(dim=1)
     sees = torch.ones(width, width, dtype=torch.bool).tril()
-    keep = [width - 1]
+    keep = list(range(width - last, width))
     if tree:
         ids = torch.cat([ids, _each_row(tree.ids, ids)], dim=1)
         positions = torch.cat([positions, length[:, None] + _each_row(tree.depths, ids)], dim=1)
@@ -76,7 +81,8 @@ def extend(
         use_cache=True,
         logits_to_keep=torch.tensor(keep, device=model.device),
     )
-    context.cache.crop(-nodes)
+    if nodes:
+        context.cache.crop(-nodes)
     context.real, context.length = torch.cat([context.real, real], dim=1), length
     logits: Tensor = output.logits
     return logits
@@ -100,8 +106,13 @@ def _seen_by(tree: Tree, width: int) -> Tensor:
 
 
 def _mask(shown: Tensor, sees: Tensor, dtype: torch.dtype) -> Tensor:
-    """The additive mask [rows, 1, new, all]: a new token sees what `sees` says and all cached, if real."""
+    """The additive mask [rows, 1, new, all]: a new token sees what `sees` says and all cached, if real.
+
+    Finite in bfloat16 too, to which autocast rounds it: float32's least number would be -inf there, and a
+    row of padding, which sees nothing, NaN.
+    """
     before = shown.shape[1] - sees.shape[1]
     allowed = torch.nn.functional.pad(sees, (before, 0), value=True)[None] & shown[:, None, :]
     mask = torch.zeros(allowed.shape, dtype=dtype, device=shown.device)
-    return mask.masked_fill(~allowed, torch.finfo(dtype).min)[:, None]
+    least = max(torch.finfo(dtype).min, torch.finfo(torch.bfloat16).min)
+    return mask.masked_fill(~allowed, least)[:, None]

@@ -34,8 +34,15 @@ def _generative(settings: ReaderSettings) -> Engine:
     return from_settings(settings)
 
 
+def _remote(settings: ReaderSettings) -> Engine:
+    from models.remote.engine import from_settings  # noqa: PLC0415  # late, as above
+
+    return from_settings(settings)
+
+
 ENGINES: dict[str, Callable[[ReaderSettings], Engine]] = {
     "encoder": _encoder,
     "generative": _generative,
+    "remote": _remote,
     "rule": _rule,
 }

@@ -35,10 +35,20 @@ class ReaderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     adapter: Path | None = None  # a folder saved by peft, or by training of the encoder
     cache: Path = msgspec.field(default_factory=cache_folder)  # of converted weights
     device: str = "auto"  # a GPU where there is one; else "cpu", "cuda:0", ...
-    dtype: Literal["auto", "float32", "bfloat16"] = "auto"  # auto: bfloat16 where it is native
+    dtype: Literal["auto", "float32", "bfloat16", "int8"] = "auto"  # auto: bfloat16 where it is native
     threads: Count | None = None  # None: the cores there are, at most 4
     budget_tokens: Annotated[int, msgspec.Meta(ge=MIN_BUDGET)] = (
         640  # what a prompt may show of a request (an encoder's adapter says its own)
     )
     batch_tokens: Count = 4096  # what one forward pass may hold, padding included
     hub: bool = False  # may the model hub be asked where nothing local has the weights
+    remote_url: str | None = None  # of engine `remote`: an OpenAI-compatible server's address, up to /v1
+    remote_model: str | None = None  # as the server calls it
+    remote_key: str | None = None
+    remote_parallel: Count = 8  # calls under way at once
+    remote_per_minute: Count | None = None  # calls, retries included; None: as many as come
+    remote_seconds: Annotated[float, msgspec.Meta(gt=0)] = 60.0  # a call, with its retries and waits
+
+    def __repr__(self) -> str:
+        """Without values: one of them is a key, and a traceback may print settings."""
+        return f"ReaderSettings(engine={self.engine!r})"

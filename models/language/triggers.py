@@ -20,6 +20,8 @@ from tracker.stances import Stance, TriggerKind
 
 DIGITS = 6
 SHOWN_TURNS = WINDOW_TURNS + 1  # the window and the new turn
+SOURCE = source(SHOWN_TURNS)
+SLOTS = (TRIGGER, SOURCE)
 
 # Where the first trigger turn of the benchmark's English training flips stands: the turn replied to 64 %, the
 # flipping turn 16 %, another's 17 % and the holder's own 3 %, both falling with distance.
@@ -31,8 +33,7 @@ class Attribution:
 
     def __init__(self, scorer: Scorer, writer: Writer, *, correct: bool) -> None:
         self._scorer, self._writer, self._correct = scorer, writer, correct
-        self._turns = source(SHOWN_TURNS)
-        self._tree = Tree((TRIGGER, self._turns), scorer.backbone.encode)
+        self._tree = Tree(SLOTS, scorer.backbone.encode)
 
     def explain(self, requests: Sequence[ExplainRequest]) -> list[Explanation]:
         """One explanation a request, in order; the requests fit the budget already."""
@@ -46,8 +47,8 @@ class Attribution:
     def _batch(self, requests: Sequence[ExplainRequest], read: Read) -> Iterator[Explanation]:
         prior = self._prior if self._correct else {}
         kinds = corrected(read.scores[TRIGGER.cue], prior.get(TRIGGER.cue))
-        chosen = corrected(read.scores[self._turns.cue], prior.get(self._turns.cue))
-        weights = torch.tensor([_weights(request.observed) for request in requests], device=chosen.device)
+        chosen = corrected(read.scores[SOURCE.cue], prior.get(SOURCE.cue))
+        weights = torch.tensor([weights_of(request.observed) for request in requests], device=chosen.device)
         labels = [list(TRIGGER.words)[index] for index in kinds.argmax(dim=-1).tolist()]
         letters = [LETTERS[index] for index in (chosen * weights).argmax(dim=-1).tolist()]
         movers = [
@@ -58,7 +59,8 @@ class Attribution:
         for row, (request, mover) in enumerate(zip(requests, movers, strict=True)):
             confidence = round(kinds[row].max().item(), DIGITS)
             trigger = Trigger(TriggerKind(labels[row]), (mover.turn,), (mover.holder,), confidence)
-            yield _explanation(request, trigger, reasons[row] or _plain_reason(request, mover))
+            reason = reasons[row] or plain_reason(request.observed, request.after, mover.turn)
+            yield explained(request.observed, trigger, reason)
 
     @cached_property
     def _prior(self) -> Scores:
@@ -68,7 +70,7 @@ class Attribution:
         return self._scorer.prior([explain_body(observed, Stance.OPPOSE)], self._tree)
 
 
-def _weights(request: ObserveRequest) -> list[float]:
+def weights_of(request: ObserveRequest) -> list[float]:
     """How often a trigger stands where each turn does: the window, the new turn, 0 for no turn."""
     behind = len(request.window)
     shown = [_weight(request, turn, behind - place) for place, turn in enumerate(request.window)]
@@ -81,19 +83,19 @@ def _weight(request: ObserveRequest, turn: WindowTurn, distance: int) -> float:
     return (OWN if turn.holder == request.turn.holder else OTHER) * 0.5 ** (distance - 1)
 
 
-def _explanation(request: ExplainRequest, trigger: Trigger, rationale: str) -> Explanation:
-    turn = request.observed.turn
+def explained(request: ObserveRequest, trigger: Trigger, rationale: str) -> Explanation:
+    """An explanation whose evidence is all that the new turn shows in."""
+    turn = request.turn
     modalities = ["text"] * bool(turn.text) + [item.modality.value for item in turn.media if item.description]
     return Explanation(
         turn=turn.turn,
-        target=request.observed.target,
+        target=request.target,
         trigger=trigger,
         evidence=tuple(Evidence(turn.turn, modality) for modality in dict.fromkeys(modalities or ["text"])),
         rationale=rationale,
     )
 
 
-def _plain_reason(request: ExplainRequest, mover: WindowTurn) -> str:
-    """What is known without a model that writes."""
-    observed = request.observed
-    return f"{observed.turn.holder} moved from {observed.state} to {request.after} after turn {mover.turn}."
+def plain_reason(request: ObserveRequest, after: Stance, mover: str) -> str:
+    """What is known without a model that writes; `mover` is the trigger turn's id."""
+    return f"{request.turn.holder} moved from {request.state} to {after} after turn {mover}."

@@ -9,7 +9,7 @@ from models.language.backbone import Backbone
 from models.language.prefix import Context, Prefix, extend
 from models.language.scoring import batches
 
-SENTENCE = re.compile(r".+?[.!?。！？](?=\s|$)|.+")
+SENTENCE = re.compile(r".+?(?:[.!?](?=\s|$)|[。！？])|.+")
 
 
 class Writer:

@@ -2,26 +2,26 @@
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import msgspec
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from models.training.options import EncoderOptions
-
 CHECKPOINT, RUN = "checkpoint.pt", "training.json"
+
+Options = TypeVar("Options", bound=msgspec.Struct)
 
 
 class RunMismatch(ValueError):
     """A folder whose run is not the one asked for; says what differs, and what to do."""
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class Run(msgspec.Struct, Generic[Options], frozen=True, kw_only=True):
     """What a folder's run is: options, the base's revision, a digest of its examples."""
 
-    options: EncoderOptions
+    options: Options
     base_revision: str
     data: tuple[str, ...]
     examples: str
@@ -35,13 +35,13 @@ class Standing(msgspec.Struct, kw_only=True):
     best_epoch: int = 0
 
 
-def begin(folder: Path, run: Run, *, resume: bool) -> None:
+def begin(folder: Path, run: Run[Options], *, resume: bool) -> None:
     """Make the folder this run's. Raises RunMismatch where it holds another, or one not to be resumed."""
     path = folder / RUN
     if path.exists():
         if not resume:
             raise RunMismatch(f"{folder} holds a run already; resume it, or name another folder")
-        differs = _differences(msgspec.json.decode(path.read_bytes(), type=Run), run)
+        differs = _differences(_stored(path, run), run)
         if differs:
             raise RunMismatch(f"{folder} holds another run: {', '.join(differs)} differ; name another folder")
         return
@@ -49,13 +49,21 @@ def begin(folder: Path, run: Run, *, resume: bool) -> None:
     _replace(path, msgspec.json.format(msgspec.json.encode(run), indent=2))
 
 
-def _differences(stored: Run, asked: Run) -> list[str]:
+def _stored(path: Path, like: Run[Options]) -> Run[Options]:
+    kind: type[Options] = type(like.options)
+    try:
+        return msgspec.json.decode(path.read_bytes(), type=Run[kind])  # type: ignore[valid-type]
+    except msgspec.ValidationError:
+        raise RunMismatch(f"{path.parent} holds a run of another kind; name another folder") from None
+
+
+def _differences(stored: Run[Options], asked: Run[Options]) -> list[str]:
     found = [
         name
         for name in ("base_revision", "data", "examples")
         if getattr(stored, name) != getattr(asked, name)
     ]
-    fields = EncoderOptions.__struct_fields__
+    fields = asked.options.__struct_fields__
     return found + [name for name in fields if getattr(stored.options, name) != getattr(asked.options, name)]
 
 

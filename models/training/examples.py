@@ -9,10 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
-from models.datasets.dialogue import Dialogue, LabelledTurn
+from models.datasets.dialogue import Dialogue, LabelledTurn, shown_turn
 from models.reader import ObserveRequest
 from tracker import keys
-from tracker.context import Window, WindowTurn, extended
+from tracker.context import Window, extended
 from tracker.stances import DEFINITE, Emotion, Expressed, Sentiment, Stance, TriggerKind
 
 TENANT = "default"
@@ -55,12 +55,6 @@ def _of(dialogue: Dialogue) -> Iterator[Example]:
         if turn.stance in DEFINITE:
             states[turn.speaker] = turn.stance
         window = extended(window, shown)
-
-
-def shown_turn(turn: LabelledTurn, language: str) -> WindowTurn:
-    """The turn as a reader is shown it: without a single label."""
-    reply = None if turn.reply_to is None else str(turn.reply_to)
-    return WindowTurn(str(turn.index), turn.speaker, turn.text, reply, turn.media, language)
 
 
 def _labels(turn: LabelledTurn) -> Labels:

@@ -36,9 +36,13 @@ class Means:
         self._seen.append(figures)
 
     def take(self) -> dict[str, float]:
-        """The means, and a new beginning."""
+        """The means, each over the steps that gave it, and a new beginning."""
         seen, self._seen = self._seen, []
-        return {name: sum(one[name] for one in seen) / len(seen) for name in seen[0]}
+        by_name: dict[str, list[float]] = {}
+        for figures in seen:
+            for name, value in figures.items():
+                by_name.setdefault(name, []).append(value)
+        return {name: sum(values) / len(values) for name, values in by_name.items()}
 
 
 def read(folder: Path, kind: str) -> list[dict[str, Any]]:

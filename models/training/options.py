@@ -1,6 +1,6 @@
 """What a training run is made of; stored in its folder, so that a resumed run is the same run."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import msgspec
 
@@ -11,6 +11,7 @@ Count = Annotated[int, msgspec.Meta(ge=1)]
 Share = Annotated[float, msgspec.Meta(ge=0.0, le=1.0)]
 Positive = Annotated[float, msgspec.Meta(gt=0.0)]
 Weight = Annotated[float, msgspec.Meta(ge=0.0)]
+Shape = Literal["linear", "cosine"]  # of the learning rate's fall
 
 RATE, LORA_RATE = 7e-5, 5e-4  # LoRA starts from nothing and moves far fewer weights
 
@@ -33,6 +34,7 @@ class EncoderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     epochs: Count = 3
     batch: Count = 12  # examples
     rate: Positive = RATE  # of AdamW, at its peak
+    heads: Positive = 1.0  # the heads' rate, in multiples of the encoder's
     warmup: Share = 0.06  # of all steps
     decay: Weight = 0.01  # of matrices
     clip: Positive = 1.0  # the gradient's norm, at most
@@ -41,4 +43,5 @@ class EncoderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     foreign: Share = 0.05  # examples put beside another dialogue's proposition, to teach relevance
     tokens: Annotated[int, msgspec.Meta(ge=32, le=512)] = TOKENS
     lora: Lora | None = None  # None: every layer, the word embeddings as they are
+    start: str | None = None  # fingerprint of the adapter that the run goes on from; None: fresh heads
     weights: Weights = Weights()

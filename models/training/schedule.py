@@ -1,64 +1,90 @@
-"""The order of a run's batches, a function of its seed alone: so a killed run goes on where it was.
+"""What each step learns from, varied by chance: the encoder from examples, a language model from lessons."""
 
-Examples are shuffled, taken by pools, sorted by length in each pool (a batch of like lengths pads little),
-cut into batches, and these shuffled again. No state is kept: a pool's chances come from its own number.
-"""
-
-import math
 import random
 from collections.abc import Iterator, Sequence
 
+import msgspec
+
 from models.encoder.features import Features, Featurizer
 from models.training.examples import Example, Labels, varied
+from models.training.lessons import Lesson, Reading
 from models.training.options import EncoderOptions
-
-POOL = 32  # batches
+from models.training.order import Order
+from models.training.samples import Sample, Sampler
+from models.training.stages import ReasoningOptions, TuningOptions
+from models.training.teaching import NothingToLearn
 
 Batched = tuple[list[Features], list[Labels]]
 
 
 class Schedule:
-    """Batches of examples by step, from 0 to `steps`."""
+    """The encoder's: batches of examples by step, from 0 to `steps`."""
 
     def __init__(self, examples: Sequence[Example], featurizer: Featurizer, options: EncoderOptions) -> None:
         self._examples, self._featurizer, self._options = examples, featurizer, options
-        self._foreign = _by_language(examples)
-        self.epoch_steps = math.ceil(len(examples) / options.batch)
-        self.steps = self.epoch_steps * options.epochs
+        self._foreign = Foreign(examples)
+        count, key = len(examples), lambda one: len(one[0].ids)
+        self._order = Order(count, options.batch, options.epochs, options.seed, self._made, key)
+        self.epoch_steps, self.steps = self._order.epoch_steps, self._order.steps
 
     def batches(self, start: int) -> Iterator[Batched]:
         """Every batch from step `start` on."""
-        for step in range(start - start % self.epoch_steps, self.steps, self.epoch_steps):
-            yield from self._epoch(step // self.epoch_steps, max(0, start - step))
+        for batch in self._order.batches(start):
+            yield [features for features, _ in batch], [labels for _, labels in batch]
 
-    def _epoch(self, epoch: int, start: int) -> Iterator[Batched]:
-        order = list(range(len(self._examples)))
-        random.Random(f"{self._options.seed}/{epoch}").shuffle(order)
-        size = self._options.batch * POOL
-        for pool in range(start // POOL, math.ceil(len(order) / size)):
-            chance = random.Random(f"{self._options.seed}/{epoch}/{pool}")
-            places = order[pool * size : (pool + 1) * size]
-            yield from self._pool(places, chance)[max(0, start - pool * POOL) :]
-
-    def _pool(self, places: Sequence[int], chance: random.Random) -> list[Batched]:
+    def _made(self, places: Sequence[int], chance: random.Random) -> list[tuple[Features, Labels]]:
         options = self._options
         examples = [
-            varied(example, chance, options.drawn, self._others(example), options.foreign)
+            varied(example, chance, options.drawn, self._foreign.beside(example), options.foreign)
             for example in (self._examples[place] for place in places)
         ]
         features = self._featurizer([example.request for example in examples])
-        by_length = sorted(range(len(examples)), key=lambda place: len(features[place].ids))
-        cut = [by_length[at : at + options.batch] for at in range(0, len(by_length), options.batch)]
-        chance.shuffle(cut)
-        return [([features[at] for at in part], [examples[at].labels for at in part]) for part in cut]
-
-    def _others(self, example: Example) -> list[str]:
-        return self._foreign.get(example.request.turn.language or "", [])
+        return [(one, example.labels) for one, example in zip(features, examples, strict=True)]
 
 
-def _by_language(examples: Sequence[Example]) -> dict[str, list[str]]:
+class Course:
+    """Of stages 2 and 3: the microbatches of each step; an epoch's last step may hold fewer."""
+
+    def __init__(self, lessons: Sequence[Lesson], sampler: Sampler, options: TuningOptions) -> None:
+        """Raises NothingToLearn."""
+        self._lessons = [lesson for lesson in lessons if sampler.fits(lesson, options.longest)]
+        if not self._lessons:
+            raise NothingToLearn(f"no dialogue teaches anything in {options.longest} tokens")
+        self._sampler, self._options = sampler, options
+        self._foreign = Foreign([one.example for one in self._lessons if isinstance(one, Reading)])
+        # Of one kind first: what is read in one pass shares its instruction.
+        count, key = len(self._lessons), lambda one: (one.kind, one.length)
+        self._order = Order(
+            count, options.batch, options.epochs, options.seed, self._made, key, options.accumulation
+        )
+        self.epoch_steps, self.steps = self._order.epoch_steps, self._order.steps
+
+    def batches(self, start: int) -> Iterator[list[list[Sample]]]:
+        """The microbatches of every step from `start` on."""
+        return self._order.groups(start)
+
+    def _made(self, places: Sequence[int], chance: random.Random) -> list[Sample]:
+        return [self._sampler(self._varied(self._lessons[place], chance)) for place in places]
+
+    def _varied(self, lesson: Lesson, chance: random.Random) -> Lesson:
+        """A turn may be shown under another state or proposition; a flip is what it is."""
+        options = self._options
+        if not isinstance(lesson, Reading) or not isinstance(options, ReasoningOptions):
+            return lesson
+        others = self._foreign.beside(lesson.example)
+        example = varied(lesson.example, chance, options.drawn, others, options.foreign)
+        return msgspec.structs.replace(lesson, example=example)
+
+
+class Foreign:
     """The propositions of each language: a foreign one in another tongue would be too easy to tell."""
-    found: dict[str, dict[str, None]] = {}
-    for example in examples:
-        found.setdefault(example.request.turn.language or "", {})[example.request.proposition] = None
-    return {language: list(propositions) for language, propositions in found.items()}
+
+    def __init__(self, examples: Sequence[Example]) -> None:
+        found: dict[str, dict[str, None]] = {}
+        for example in examples:
+            found.setdefault(example.request.turn.language or "", {})[example.request.proposition] = None
+        self._found = {language: list(propositions) for language, propositions in found.items()}
+
+    def beside(self, example: Example) -> Sequence[str]:
+        """Those of the example's language."""
+        return self._found.get(example.request.turn.language or "", ())

@@ -10,7 +10,6 @@ from models.datasets import benchmark
 from models.datasets.dialogue import Dialogue
 from models.datasets.open import open_dataset
 from models.datasets.registry import check_training, load
-from models.training.examples import Example
 from tracker import keys
 
 OPEN = "open"
@@ -21,24 +20,32 @@ class NothingToLearn(ValueError):
 
 
 def dialogues(
-    data: Sequence[str], split: str, *, research: bool = False, limit: int | None = None
+    data: Sequence[str],
+    split: str,
+    *,
+    language: str | None = None,
+    research: bool = False,
+    limit: int | None = None,
 ) -> list[Dialogue]:
     """The dialogues of one part: `open`, a benchmark's path, or NAME=PATH of another source, each in turn.
 
-    A limit draws the same ones every time. Raises NothingToLearn, NotLicensed, UnknownSource, MissingPart.
+    `language` leaves out all others; a limit draws the same ones every time. Raises NothingToLearn,
+    NotLicensed, UnknownSource, MissingPart.
     """
     named = [name for name, separator, _ in (item.partition("=") for item in data) if separator]
     check_training(named, research=research)
     found = [dialogue for item in data for dialogue in _load(item, split)]
+    found = [dialogue for dialogue in found if language in {None, dialogue.language}]
     if not found:
-        raise NothingToLearn(f"{', '.join(data)}: no dialogues in part {split}")
+        spoken = "" if language is None else f" in language {language!r}"
+        raise NothingToLearn(f"{', '.join(data)}: no dialogues{spoken} in part {split}")
     if limit is not None and limit < len(found):
         # By hash, not the first ones: files come a language after the other.
         found = sorted(found, key=lambda dialogue: keys.digest(dialogue.id, length=12))[:limit]
     return found
 
 
-def digest(examples: Iterable[Example]) -> str:
+def digest(examples: Iterable[msgspec.Struct]) -> str:
     """12 hex digits over all that a run learns from: resumed, it must learn from the same."""
     made = hashlib.sha256()
     for example in examples:

@@ -1,6 +1,7 @@
 """One worker's HTTP connections. A session is made inside the loop that uses it, never at import."""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import aiohttp
@@ -35,15 +36,24 @@ class _Link:
 
 
 class Channel:
-    """POSTs to a worker over at most `connections` kept connections."""
+    """POSTs to a worker, or another server, over at most `connections` kept connections."""
 
-    def __init__(self, url: str, *, connections: int, connect_timeout: float, answer_bytes: int) -> None:
+    def __init__(
+        self,
+        url: str,
+        *,
+        connections: int,
+        connect_timeout: float,
+        answer_bytes: int,
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
         self._url = URL(url)
         if self._url.scheme not in {"http", "https"} or not self._url.host:
             raise ValueError(f"a worker's address begins with http:// or https://, got {url!r}")
         self._connections = connections
         self._connect_timeout = connect_timeout
         self._answer_bytes = answer_bytes
+        self._headers = {"Content-Type": wire.JSON, **(headers or {})}
         self._link: _Link | None = None
         self._closed_in: asyncio.AbstractEventLoop | None = None
 
@@ -54,7 +64,7 @@ class Channel:
             async with session.post(
                 self._url.joinpath(path.lstrip("/")),
                 data=body,
-                headers={"Content-Type": wire.JSON},
+                headers=self._headers,
                 timeout=aiohttp.ClientTimeout(total=within, sock_connect=self._connect_timeout),
                 allow_redirects=False,
             ) as response:

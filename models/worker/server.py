@@ -13,6 +13,7 @@ import structlog
 from aiohttp import web
 from prometheus_client import CollectorRegistry
 
+from models import execution
 from models.engine_thread import EngineThread
 from models.reader import Engine, ExplainRequest, ObserveRequest
 from models.worker.app import BodyLimits, make_app
@@ -73,12 +74,18 @@ class Worker:
         """Load the engine and read until cancelled. Raises as `serve` says."""
         try:
             engine = await self._thread.call(self._factory, within=self._config.load_timeout)
-            self._batcher = Batcher(engine, self._thread, self._config.batch, self._metrics)
-            self._metrics.name_engine(engine)
-            _log.info("worker.ready", engine=type(engine).__name__)
-            await self._batcher.run()
+            await self._read(engine)
         finally:
             await self._thread.close()
+
+    async def _read(self, engine: Engine) -> None:
+        self._batcher = Batcher(engine, self._thread, self._config.batch, self._metrics)
+        self._metrics.name_engine(engine)
+        _log.info("worker.ready", engine=type(engine).__name__)
+        try:
+            await self._batcher.run()
+        finally:
+            await asyncio.to_thread(execution.close, engine)
 
     async def drain(self) -> bool:
         """Refuse new calls and answer the others; whether all were within the grace."""

@@ -45,20 +45,21 @@ def demo(
 
 
 async def _demo(here: Settings, datadir: Path, console: Console, pace: float) -> list[Played]:
-    trained = here.adapter is not None
-    if not trained:
-        console.print(
-            "The reader is a small language model that has learned nothing about stance yet: what it says of "
-            "the first three rooms is a guess, marked untrained. Nothing was tuned to these conversations.\n"
-        )
-    reading = msgspec.structs.replace(here, run="demo", reader="generative")
-    exact = msgspec.structs.replace(here, run="demo-rule", reader="rule")
+    console.print(f"{_reader(here)} Nothing was tuned to these conversations.\n", soft_wrap=True)
+    reading = msgspec.structs.replace(here, run="demo")
+    exact = msgspec.structs.replace(here, run="demo-rule", reader="rule", readers=())
     played = await _run(reading, datadir, console, [_room(name) for name in ROOMS], pace)
     console.print(
         "\nThe fourth room is read by rule (a text that begins with +1, -1 or +0 says so): it shows the "
         "stream's own speed and exactness, without a model."
     )
     return played + await _run(exact, datadir, console, [_room(RULE_ROOM)], pace)
+
+
+def _reader(here: Settings) -> str:
+    if here.worker or here.reader in ("rule", "remote") or here.adapter:
+        return "The first three rooms are real conversations of the open dataset's test part."
+    return "The reader has learned nothing about stance: what it says of the first three rooms is a guess."
 
 
 async def _run(

@@ -1,6 +1,7 @@
 """`volteface eval`: figures of a reader and of baselines on labelled dialogues, free-running."""
 
 import enum
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -42,6 +43,20 @@ class Baseline(enum.StrEnum):
     NONE = "none"
 
 
+class Form(enum.StrEnum):
+    """How dialogues are read: as a stream is, or beside that each as a whole, as the papers do."""
+
+    INCREMENTAL = "incremental"
+    WHOLE = "whole"
+
+
+class JudgeName(enum.StrEnum):
+    """Who judges open fields where no language model is asked."""
+
+    CONTAINMENT = "containment"
+    EMBEDDINGS = "embeddings"
+
+
 PLAIN = (Baseline.PERSISTENCE, Baseline.MAJORITY, Baseline.LEXICON)
 
 
@@ -52,11 +67,15 @@ Adapter = Annotated[Path | None, typer.Option(help="Adapter; default: VOLTEFACE_
 Baselines = Annotated[
     list[Baseline] | None, typer.Option(help="Repeat; default: persistence, majority, lexicon.")
 ]
+Shape = Annotated[
+    Form, typer.Option("--form", help="whole: also the generative backbone over whole dialogues; slow.")
+]
 Limit = Annotated[int | None, typer.Option(min=1, help="At most so many dialogues, drawn by hash.")]
 Out = Annotated[Path | None, typer.Option(help="Folder for report, tables, predictions, plots.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of the intervals.")]
 Bootstrap = Annotated[int, typer.Option(min=1, help="Resamples of the intervals.")]
-Url = Annotated[str | None, typer.Option(help="OpenAI-compatible judge, up to /v1; default: containment.")]
+By = Annotated[JudgeName, typer.Option("--judge", help="Who judges rationales where no --judge-url is set.")]
+Url = Annotated[str | None, typer.Option(help="OpenAI-compatible judge, up to /v1, in place of --judge.")]
 JudgeModel = Annotated[str, typer.Option(help="The judge's model.")]
 Key = Annotated[str | None, typer.Option(envvar="VOLTEFACE_JUDGE_KEY", help="The judge's API key.")]
 Cache = Annotated[Path, typer.Option(help="File of the judge's answers.")]
@@ -68,21 +87,24 @@ def evaluate(
     reader: Reader = None,
     adapter: Adapter = None,
     baseline: Baselines = None,
+    form: Shape = Form.INCREMENTAL,
     limit: Limit = None,
     out: Out = None,
     seed: Seed = 0,
     bootstrap: Bootstrap = 1000,
+    judge_by: By = JudgeName.CONTAINMENT,
     judge_url: Url = None,
     judge_model: JudgeModel = "gpt-4o-mini",
     judge_key: Key = None,
     judge_cache: Cache = Path("api_match_cache.json"),
 ) -> None:
     """Measure how well a reader tracks stances; the state is its own throughout, never the labels'."""
-    loaded = _settings(reader, adapter)
     names = [name.value for name in baseline or PLAIN if name is not Baseline.NONE]
     try:
-        judge = _judge(judge_url, judge_model, judge_key, judge_cache)
-        made = _measured(loaded, names, judge, (data, part, limit), (bootstrap, seed), out)
+        loaded = _settings(reader, adapter)
+        asked = judge_url and (judge_url, judge_model, judge_key, judge_cache)
+        judge = _llm_judge(*asked) if asked else _judge(judge_by, loaded)
+        made = _measured(loaded, names, form, judge, (data, part, limit), (bootstrap, seed), out)
     except (OSError, ValueError, WeightsUnavailable) as error:
         typer.echo(f"volteface eval: {error}", err=True)
         raise typer.Exit(1) from None
@@ -92,6 +114,7 @@ def evaluate(
 def _measured(
     loaded: settings.Settings,
     baselines: list[str],
+    form: Form,
     judge: "Judge",
     drawn: tuple[str, Split, int | None],
     resampled: tuple[int, int],
@@ -104,8 +127,9 @@ def _measured(
 
     data, part, limit = drawn
     found = evaluating.dialogues(data, None if part is Split.ALL else part.value, limit)
+    systems = evaluating.systems(loaded, baselines, data, whole=form is Form.WHOLE)
     with _progress() as announce:
-        runs = [evaluating.run(found, one, announce) for one in evaluating.systems(loaded, baselines, data)]
+        runs = [evaluating.run(found, one, announce) for one in systems]
     made = report.report(found, runs, judge, Resampling(*resampled), data=data, split=part.value)
     if out is not None:
         _write(out, made, found, runs)
@@ -128,19 +152,26 @@ def _write(out: Path, made: "Report", found: "list[Dialogue]", runs: "list[Run]"
 
 
 def _settings(reader: str | None, adapter: Path | None) -> settings.Settings:
-    loaded = settings.load()
+    asked = {"VOLTEFACE_READER": reader, "VOLTEFACE_ADAPTER": adapter and str(adapter.absolute())}
+    changed = {name: value for name, value in asked.items() if value}
+    # As if set: what comes with a reader or an adapter, its policy above all, must be the one asked for.
+    loaded = settings.load(os.environ | changed)
     logs.configure(msgspec.structs.replace(loaded, log_level="warning"))
-    asked = {"reader": reader, "adapter": adapter}
-    changed = {name: value for name, value in asked.items() if value is not None}
-    return msgspec.structs.replace(loaded, **changed)
+    return loaded
 
 
-def _judge(url: str | None, model: str, key: str | None, cache: Path) -> "Judge":
+def _judge(by: JudgeName, here: settings.Settings) -> "Judge":
+    from models.evaluation import embeddings  # noqa: PLC0415
     from models.evaluation.judge import ContainmentJudge  # noqa: PLC0415
+
+    if by is JudgeName.CONTAINMENT:
+        return ContainmentJudge()
+    return embeddings.judge(embeddings.Embedder(here.cache, here.device, here.threads))
+
+
+def _llm_judge(url: str, model: str, key: str | None, cache: Path) -> "Judge":
     from models.evaluation.llm_judge import LLMJudge, LLMSettings  # noqa: PLC0415
 
-    if url is None:
-        return ContainmentJudge()
     return LLMJudge(LLMSettings(base_url=url, model=model, api_key=key, cache=cache))
 
 

@@ -1,25 +1,21 @@
 """`volteface train`: teaching an engine, and fitting the policy that goes with it."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from models.language.wheels import WeightsUnavailable
-from stream import logs, settings
+from stream.cli import train_generative, training_run
 
 if TYPE_CHECKING:
-    from models.language.backbone import Placement
-    from models.training.encoder import Step
+    from models.training.loop import Step
     from models.training.options import EncoderOptions
     from models.training.policy import Fitted
 
 app = typer.Typer(help="Teach an engine, and fit the policy that goes with it.", no_args_is_help=True)
+app.command("alignment")(train_generative.alignment)
+app.command("reasoning")(train_generative.reasoning)
+app.command("reflection")(train_generative.reflection)
 
 ALPHA = 2  # of LoRA: so many times the rank
 
@@ -35,6 +31,10 @@ Rate = Annotated[
 Size = Annotated[int, typer.Option("--batch", min=1, help="Examples of a step.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of order, chances and new weights.")]
 Rank = Annotated[int | None, typer.Option("--lora", min=1, help="LoRA of this rank; default: every layer.")]
+Start = Annotated[
+    Path | None, typer.Option("--from", help="Trained adapter to go on from; default: fresh heads.")
+]
+Heads = Annotated[float, typer.Option("--heads", min=0.01, help="The heads' rate, times the encoder's.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where the folder's run was stopped.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="At most so many dialogues of each part.")]
 Every = Annotated[int, typer.Option("--checkpoint", min=1, help="Steps between checkpoints.")]
@@ -55,6 +55,8 @@ def encoder(
     batch: Size = 12,
     seed: Seed = 0,
     lora: Rank = None,
+    start: Start = None,
+    heads: Heads = 1.0,
     resume: Resume = False,
     limit: Limit = None,
     checkpoint: Every = 200,
@@ -62,6 +64,7 @@ def encoder(
 ) -> None:
     """Train the encoder on labelled dialogues; killed at any instant, it resumes to the same weights."""
     from models.encoder.adapter import Lora  # noqa: PLC0415
+    from models.language.backbone import fingerprint  # noqa: PLC0415
     from models.training.options import LORA_RATE, RATE, EncoderOptions  # noqa: PLC0415
 
     options = EncoderOptions(
@@ -69,10 +72,12 @@ def encoder(
         rate=rate or (LORA_RATE if lora else RATE),
         batch=batch,
         seed=seed,
+        heads=heads,
         lora=Lora(lora, ALPHA * lora) if lora else None,
+        start=fingerprint(start) if start else None,
     )
-    with _refusals():
-        _train(out, options, tuple(data or ["open"]), (base, limit), (resume, research, checkpoint))
+    with training_run.refusals():
+        _train(out, options, tuple(data or ["open"]), (base, start, limit), (resume, research, checkpoint))
     typer.echo(f"trained: {out}; next: volteface train policy {out}")
 
 
@@ -80,7 +85,7 @@ def _train(
     out: Path,
     options: "EncoderOptions",
     data: tuple[str, ...],
-    drawn: tuple[Path | None, int | None],
+    drawn: tuple[Path | None, Path | None, int | None],
     how: tuple[bool, bool, int],
 ) -> None:
     # Imported late, here and below: torch takes seconds, and no other command needs training.
@@ -89,8 +94,8 @@ def _train(
     from models.training.encoder import Trainer  # noqa: PLC0415
     from models.training.examples import examples  # noqa: PLC0415
 
-    (path, limit), (resume, research, every) = drawn, how
-    loaded = _settings()
+    (path, start, limit), (resume, research, every) = drawn, how
+    loaded = training_run.settings()
     found = encoder_base(path or loaded.model, loaded.cache)
     taught = examples(teaching.dialogues(data, "train", research=research, limit=limit))
     dev = [one for one in teaching.dialogues(data, "dev", research=research, limit=limit) if one.proposition]
@@ -98,8 +103,8 @@ def _train(
         options=options, base_revision=found.revision, data=data, examples=teaching.digest(taught)
     )
     checkpoints.begin(out, asked, resume=resume)
-    trainer = Trainer(found, out, options, _placement(loaded))
-    with _progress("training") as watch:
+    trainer = Trainer(found, out, options, training_run.placement(loaded), start)
+    with training_run.progress("training") as watch:
         trainer.run(taught, dev, lambda step: watch(*_position(step)), every)
 
 
@@ -117,7 +122,7 @@ def policy(
     research: Research = False,
 ) -> None:
     """Fit temperatures and thresholds on the dev part, and store them beside the adapter."""
-    with _refusals():
+    with training_run.refusals():
         fitted = _fit(adapter, tuple(data or ["open"]), (base, limit), cap, research)
     for name, value in fitted.figures.values.items():
         typer.echo(f"{name:32}{value:8.3f}")
@@ -137,42 +142,11 @@ def _fit(
     from models.training import policy as fitting  # noqa: PLC0415
     from models.training import teaching  # noqa: PLC0415
 
-    (path, limit), loaded = drawn, _settings()
+    (path, limit), loaded = drawn, training_run.settings()
     found = encoder_base(path or loaded.model, loaded.cache)
-    engine = EncoderEngine(loading.load(found, adapter, _placement(loaded)))
+    engine = EncoderEngine(loading.load(found, adapter, training_run.placement(loaded)))
     dev = [one for one in teaching.dialogues(data, "dev", research=research, limit=limit) if one.proposition]
-    with _progress("fitting") as watch:
+    with training_run.progress("fitting") as watch:
         fitted = fitting.fit(engine, dev, name=adapter.name, cap=cap, watch=watch)
     fitting.save(fitted, adapter)
     return fitted
-
-
-def _settings() -> settings.Settings:
-    loaded = settings.load()
-    logs.configure(msgspec.structs.replace(loaded, log_level="warning"))
-    return loaded
-
-
-def _placement(loaded: settings.Settings) -> "Placement":
-    from models.language.backbone import Placement  # noqa: PLC0415
-
-    return Placement(loaded.device, loaded.dtype, loaded.threads)
-
-
-@contextmanager
-def _refusals() -> Iterator[None]:
-    """What a person can mend is one line."""
-    try:
-        yield
-    except (OSError, ValueError, LookupError, WeightsUnavailable) as error:
-        typer.echo(f"volteface train: {error}", err=True)
-        raise typer.Exit(1) from None
-
-
-@contextmanager
-def _progress(name: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on standard error, gone when all is done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
-        task = shown.add_task(name, total=None)
-        yield lambda done, of: shown.update(task, completed=done, total=of)

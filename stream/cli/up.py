@@ -40,11 +40,12 @@ def up(
 
 def _say(here: Settings, data: Path) -> None:
     file = single.write_settings(here, data)
+    untrained = "" if here.adapter or here.reader in ("rule", "remote") else " (untrained)"
     turns, flips = topics.topic(here, "turns"), topics.topic(here, "flips")
     console.print(
         f"broker  {here.broker}  turns go to {turns}, flips leave on {flips}\n"
         f"redis   {here.redis}  states stay in {data.resolve()}\n"
-        f"reader  {here.reader}{'' if here.adapter or here.reader == 'rule' else ' (untrained)'}\n"
+        f"reader  {here.reader}{untrained}\n"
         f"Other commands find them after: export VOLTEFACE_CONFIG={file.resolve()}\n"
         "The embedded broker keeps topics in memory: they end with this command. Ctrl-C stops all.",
         highlight=False,

@@ -5,11 +5,11 @@ import os
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from stream.doctor import broker, installation, reading, redis
+from stream.doctor import broker, installation, languages, reading, redis, remote
 from stream.doctor.checks import Check, Status, broken, failed, ok, skipped, warning
 from stream.options import SettingsError
-from stream.settings import SETTINGS, Room, Row, Settings, survey
-from stream.sources import CONFIG, find, misspelt
+from stream.settings import SETTINGS, Row, Settings, lenient, survey
+from stream.sources import CONFIG, misspelt
 
 PART_SECONDS = 9.0  # above the sum of any part's own limits: it ends what they do not foresee
 
@@ -40,16 +40,19 @@ async def _installation(_: Settings) -> list[Check]:
 
 
 async def _reading(settings: Settings) -> list[Check]:
-    return await asyncio.to_thread(reading.examine, settings)
+    found = await asyncio.to_thread(reading.examine, settings)
+    return [*found, *await asyncio.to_thread(languages.examine, settings)]
 
 
+_REMOTE = tuple(option.key for option in SETTINGS if option.key.startswith("remote_"))
 _BROKER = tuple(option.key for option in SETTINGS if option.key.startswith("broker"))
 PARTS = (
     Part("installation", _installation),
     Part("broker", broker.examine, (*_BROKER, "run", "topic_prefix", "reach_days", "partitions")),
     Part("redis", redis.examine, ("redis", "redis_cafile")),
     Part("worker", reading.worker, ("worker",)),
-    Part("reader", _reading, ("worker", "reader", "model", "adapter", "rooms")),
+    Part("remote server", remote.examine, ("worker", "reader", "readers", *_REMOTE)),
+    Part("reader", _reading, ("worker", "reader", "model", "adapter", "rooms", "readers")),
 )
 
 
@@ -59,8 +62,7 @@ async def examine(environment: Mapping[str, str] | None = None, parts: tuple[Par
     rows = survey(given)
     problems = {row.key: row.problem for row in rows if row.problem}
     # A wrong value's place is held by its default, which no check that needs it will see.
-    values = find(SETTINGS, given, {"rooms": tuple[Room, ...]}).values
-    settings = Settings(**values)
+    settings = lenient(given)
     found = await asyncio.gather(*(_examined(part, settings, problems) for part in parts))
     return Report((*_of_settings(rows, given), *(check for checks in found for check in checks)), rows)
 

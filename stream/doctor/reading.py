@@ -15,6 +15,7 @@ from stream.doctor.checks import Check, evaluated, failed, ok, skipped, warning
 from stream.settings import Settings
 
 CALL_SECONDS = 3.0
+WEIGHTLESS = ("rule", "remote")
 # By engine: an adapter's config, its weights, and what in the config says of which kind it is.
 ADAPTERS = {
     "generative": ("adapter_config.json", "adapter_model.safetensors", "peft_type"),
@@ -158,4 +159,4 @@ def _not_here(settings: Settings) -> str | None:
     """Why this process loads no model, if it does not."""
     if settings.worker is not None:
         return "the worker reads, with what is on its machine"
-    return f"engine {settings.reader} has none" if settings.reader == "rule" else None
+    return f"engine {settings.reader} has none" if settings.reader in WEIGHTLESS else None

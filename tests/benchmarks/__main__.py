@@ -15,7 +15,15 @@ from rich.console import Console
 from tests.benchmarks import machine, report
 from tests.benchmarks.measuring import Result, Scale
 
-NAMES = ("store", "agent_throughput", "turn_cost", "prefix_cache", "label_scoring")
+NAMES = (
+    "store",
+    "agent_throughput",
+    "turn_cost",
+    "prefix_cache",
+    "label_scoring",
+    "reasoning",
+    "engine_cost",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

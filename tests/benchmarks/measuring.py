@@ -87,14 +87,17 @@ class Stopwatch:
             self.seconds += time.perf_counter() - start
 
 
-def interleaved(candidates: Mapping[str, Callable[[int], object]], rounds: int) -> dict[str, list[float]]:
+def interleaved(
+    candidates: Mapping[str, Callable[[int], object]], rounds: int, *, warm: bool = False
+) -> dict[str, list[float]]:
     """Seconds of each candidate by round; each is called with the number of the round.
 
     The candidates take turns, and every other round in reverse: what slows the machine for a while slows
-    all of them, and none always runs after the same one. A round before the first warms all up.
+    all of them, and none always runs after the same one. A round before the first warms all up, unless they
+    are `warm`.
     """
     seconds: dict[str, list[float]] = {name: [] for name in candidates}
-    for number in range(-1, rounds):
+    for number in range(0 if warm else -1, rounds):
         order = list(candidates.items())
         for name, candidate in order if number % 2 else reversed(order):
             watch = Stopwatch()

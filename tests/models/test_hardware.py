@@ -4,7 +4,7 @@ import sys
 import pytest
 import torch
 
-from models.hardware import bf16_on_cpu
+from models.hardware import bf16_on_cpu, int8_on_cpu
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,15 @@ def test_threads_that_wait_do_not_spin_unless_somebody_asked_for_it() -> None:
             check=True,
         )
         assert done.stdout.strip() == policy
+
+
+@pytest.mark.parametrize(
+    ("told", "native"), [({"avx512_vnni": True}, True), ({"amx_int8": True}, True), ({"avx2": True}, False)]
+)
+def test_int8_is_native_where_the_processor_says_so(
+    told: dict[str, object], native: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: told, raising=False)
+    assert int8_on_cpu() is native
+    monkeypatch.delattr(torch, "_int_mm")
+    assert not int8_on_cpu()

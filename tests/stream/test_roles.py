@@ -11,6 +11,7 @@ import pytest
 from models.language.rule import RuleEngine
 from models.local import LocalReader
 from models.reader import ObserveRequest
+from models.remote.engine import client_from
 from models.worker import server
 from models.worker.client import WorkerReader
 from stream import roles, single, topics
@@ -59,8 +60,34 @@ def test_a_worker_waits_as_long_as_its_clients(monkeypatch: pytest.MonkeyPatch) 
 
 def test_an_engine_is_made_as_settings_say() -> None:
     asked = msgspec.structs.replace(RULE, hub=True, batch_tokens=99)
-    [given] = roles.engine_factory(asked).args  # type: ignore[attr-defined]
+    given, _ = roles.engine_factory(asked).args  # type: ignore[attr-defined]
     assert (given.engine, given.hub, given.batch_tokens, given.cache) == ("rule", True, 99, RULE.cache)
+
+
+def test_engine_remote_is_made_from_its_settings(settings: Settings) -> None:
+    asked = msgspec.structs.replace(settings, reader="remote", remote_url="http://h/v1", remote_model="m")
+    asked = msgspec.structs.replace(asked, remote_key="k", remote_parallel=3, remote_seconds=9.0)
+    given = roles.reader_settings(asked)
+    assert (given.engine, given.remote_url, given.remote_model) == ("remote", "http://h/v1", "m")
+    assert (given.remote_key, given.remote_parallel) == ("k", 3)
+    assert given.remote_seconds == settings.reader_seconds == 7.0, "who waits for it waits no longer"
+    assert given.remote_per_minute is None
+    paced = roles.reader_settings(msgspec.structs.replace(asked, remote_per_minute=60))
+    assert paced.remote_per_minute == 60
+
+
+@pytest.mark.parametrize("reader_seconds", [7.0, 120.0, 3600.0])
+def test_a_remote_batch_ends_before_the_worker_gives_its_process_up(
+    monkeypatch: pytest.MonkeyPatch, reader_seconds: float
+) -> None:
+    patient = msgspec.structs.replace(RULE, remote_url="http://h/v1", remote_model="m", remote_seconds=3600.0)
+    patient = msgspec.structs.replace(patient, reader_seconds=reader_seconds)
+    run: list[server.WorkerConfig] = []
+    monkeypatch.setattr(server, "run", lambda _, config: run.append(config) or 0)
+    roles.worker(patient, "127.0.0.1", 8311)
+    client = client_from(roles.reader_settings(patient))
+    client.close()
+    assert reader_seconds < client.config.batch_seconds < run[0].batch.give_up_after
 
 
 async def test_the_store_is_the_runs_own(settings: Settings) -> None:

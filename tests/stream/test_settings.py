@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from models.encoder import shipped
 from models.language.settings import default_threads
 from stream.addresses import BadAddress, brokers, check_database, check_redis, check_worker, masked
 from stream.options import SettingsError, Source
@@ -43,6 +44,12 @@ ALLOWED: dict[str, tuple[str, object]] = {
     "threads": ("3", 3),
     "batch_tokens": ("16384", 16_384),
     "reader_seconds": ("30", 30.0),
+    "remote_url": ("https://models.example/v1", "https://models.example/v1"),
+    "remote_model": ("Qwen2.5-7B-Instruct", "Qwen2.5-7B-Instruct"),
+    "remote_key": ("sk-1", "sk-1"),
+    "remote_parallel": ("32", 32),
+    "remote_per_minute": ("500", 500),
+    "remote_seconds": ("20", 20.0),
     "batch_records": ("100", 100),
     "batch_waves": ("8", 8),
     "batch_seconds": ("2.5", 2.5),
@@ -67,9 +74,11 @@ WRONG = [
     ("REDIS", "http://cache", "string of 12 characters", "it begins with redis:// or rediss://"),
     ("DATABASE", "mysql://db/v", "string of 12 characters", "it begins with sqlite:// or postgresql://"),
     ("WORKER", "worker:8080", "string of 11 characters", "it begins with http:// or https://"),
-    ("READER", "gpt", "string of 3 characters", "one of encoder, generative, rule"),
+    ("READER", "gpt", "string of 3 characters", "one of encoder, generative, remote, rule"),
+    ("REMOTE_URL", "models.example/v1", "string of 17 characters", "it begins with http:// or https://"),
+    ("REMOTE_PER_MINUTE", "-1", "string of 2 characters", "a whole number from 0 to 1000000"),
     ("DEVICE", "gpu", "string of 3 characters", "auto, cpu, cuda or cuda:N"),
-    ("DTYPE", "int8", "string of 4 characters", "one of auto, float32"),
+    ("DTYPE", "int4", "string of 4 characters", "one of auto, float32"),
     ("BATCH_SECONDS", "0", "string of 1 character", "a number above 0 to 600"),
     ("BATCH_SECONDS", "nan", "string of 3 characters", "a number above 0 to 600"),
     ("CLOCK_SKEW_SECONDS", "nan", "string of 3 characters", "a number from 0 to 86400"),
@@ -94,10 +103,30 @@ def refused(environment: dict[str, str]) -> SettingsError:
 
 def test_defaults_need_nothing() -> None:
     settings = load({})
-    assert settings == Settings()
+    assert settings == Settings(adapter=shipped.ADAPTER, policy=settings.policy)
+    assert settings.policy.name == shipped.ADAPTER.name  # fitted to that adapter
     assert (settings.run, settings.topic_prefix, settings.partitions) == ("live", "volteface", 8)
     assert settings.bootstrap_servers == ["localhost:9092"]
     assert settings.threads == default_threads()
+
+
+def test_a_policy_comes_with_an_adapter_unless_one_is_set(tmp_path: Path) -> None:
+    own, adapter = tmp_path / "own.toml", tmp_path / "adapter"
+    adapter.mkdir()
+    named = {"VOLTEFACE_READER": "generative", "VOLTEFACE_ADAPTER": str(adapter)}
+    assert load(named).policy == Policy()
+    (adapter / shipped.POLICY).write_text('name = "fitted"\n[flip]\nprobability = 0.4\n')
+    assert (load(named).policy.name, load(named).policy.flip.probability) == ("fitted", 0.4)
+    own.write_text('name = "mine"\n')
+    assert load(named | {"VOLTEFACE_POLICY": str(own)}).policy.name == "mine"
+    (adapter / shipped.POLICY).write_text("nonsense")
+    with pytest.raises(SettingsError, match="VOLTEFACE_POLICY"):
+        load(named)
+
+
+def test_another_encoder_has_no_adapter_of_ours() -> None:
+    assert load({"VOLTEFACE_MODEL": "/some/encoder"}).adapter is None
+    assert load({"VOLTEFACE_READER": "rule"}).adapter is None
 
 
 def test_every_setting_can_be_set_by_its_environment_name() -> None:
@@ -113,8 +142,12 @@ def test_every_setting_has_one_name_and_one_line_of_help() -> None:
         assert option.help
         assert option.expects
         assert "\n" not in option.help
-    assert {option.key for option in SETTINGS if option.secret} == {"broker_password", "api_key"}
-    assert {option.key for option in SETTINGS} | {"rooms"} == set(typing.get_type_hints(Settings))
+    assert {option.key for option in SETTINGS if option.secret} == {
+        "broker_password",
+        "api_key",
+        "remote_key",
+    }
+    assert {option.key for option in SETTINGS} | {"rooms", "readers"} == set(typing.get_type_hints(Settings))
 
 
 def test_the_environment_wins_over_the_file_and_the_file_over_the_default(tmp_path: Path) -> None:
@@ -426,3 +459,11 @@ def test_other_workers_are_refused(address: str) -> None:
 )
 def test_passwords_are_masked(address: str, shown: str) -> None:
     assert masked(address) == shown
+
+
+@pytest.mark.parametrize(
+    ("given", "lacking"), [({}, "URL"), ({"VOLTEFACE_REMOTE_URL": "http://h:1/v1"}, "MODEL")]
+)
+def test_engine_remote_needs_a_server_and_a_model(given: dict[str, str], lacking: str) -> None:
+    error = refused({"VOLTEFACE_READER": "remote"} | given)
+    assert (error.setting, error.got) == (f"VOLTEFACE_REMOTE_{lacking}", "unset")

@@ -11,6 +11,7 @@ from models.execution import check_explanations, check_observations
 from models.language.backbone import Placement
 from models.language.registry import ReaderSettings, build_engine
 from models.language.settings import InvalidSetting
+from models.language.weights import Found
 from models.reader import Engine, ExplainRequest, ObserveRequest
 from tracker.context import WindowTurn
 from tracker.observations import Evidence, Mark, Observation
@@ -87,3 +88,17 @@ def test_bfloat16_only_where_it_is_native(monkeypatch: pytest.MonkeyPatch) -> No
     with pytest.raises(InvalidSetting, match="avx512_bf16"):
         loading.precision(asked)
     assert loading.precision(Placement("cpu", "float32")) == (torch.device("cpu"), None)
+
+
+def test_weights_are_kept_in_the_format_they_are_read_in(
+    found: Found, loaded: Loaded, requests: list[ObserveRequest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "bf16_on_cpu", lambda: True)
+    half = loading.load(found, placement=Placement("cpu", "bfloat16", threads=1))
+    kept = {name for name, weights in half.network.named_parameters() if weights.dtype is torch.float32}
+    assert {name for name in kept if name.startswith("encoder.")} == {
+        "encoder.embeddings.word_embeddings.weight"
+    }
+    assert "pool.weight" in kept
+    exact, close = (EncoderEngine(one).observe(requests) for one in (loaded, half))
+    assert max(map(apart, exact, close)) < 0.02

@@ -51,6 +51,14 @@ def test_parts() -> None:
     assert parts["language=zh"].live["flip_any_f1"].value is None
 
 
+def test_systems_are_compared_with_the_first() -> None:
+    perfect, silent = made().systems
+    assert perfect.differences == {}
+    assert silent.differences["stance_accuracy"] == Interval(-1.0, -1.0, -1.0)
+    assert silent.differences["detection_delay_turns"] == Interval(None, None, None)
+    assert set(silent.differences) == set(silent.parts["all"].live)
+
+
 def test_the_seed_decides_the_intervals() -> None:
     assert made(seed=3) == made(seed=3)
 
@@ -88,7 +96,19 @@ def test_tables_show_every_system_and_part() -> None:
     shown = file.getvalue()
     for word in ("perfect", "silent/one", "turns=7-9", "sextuple_micro", "1.00 (1.00-1.00)", "containment"):
         assert word in shown
+    for word in ("difference to perfect", "-1.00 (-1.00 to -1.00)"):
+        assert word in shown
     assert "nan" not in shown
+
+
+def test_one_system_is_compared_with_none() -> None:
+    alone = report(DIALOGUES, [PERFECT], ContainmentJudge(), Resampling(5), data="toy", split="test")
+    assert not any("difference" in str(table.title) for table in tables.tables(alone))
+
+
+def test_a_difference_has_a_sign() -> None:
+    assert tables.signed(Interval(0.034, -0.01, 0.07)) == "+0.03 (-0.01 to +0.07)"
+    assert tables.signed(Interval(None, None, None)) == "-"
 
 
 def test_an_undefined_figure_is_a_dash() -> None:

@@ -72,3 +72,8 @@ def test_a_folder_without_a_model_is_named(field: str, tiny_folder: Path, tmp_pa
     with pytest.raises(InvalidSetting, match=f"^{field}: {tmp_path} ") as error:
         load(local(tmp_path)) if field == "path" else load(local(tiny_folder), tmp_path)
     assert error.value.field == field
+
+
+def test_int8_is_for_the_encoder(tiny_folder: Path) -> None:
+    with pytest.raises(InvalidSetting, match=r"^dtype: int8, which only engine encoder reads in"):
+        load(local(tiny_folder), placement=Placement("cpu", "int8", threads=1))

@@ -3,7 +3,7 @@ import torch
 
 from models.language.backbone import Backbone
 from models.language.labels import EMOTION, EXPRESSED, Tree
-from models.language.prefix import Prefix, blank, extend
+from models.language.prefix import Prefix, _mask, blank, extend
 from models.language.writing import greedy
 
 HEAD = list(range(40, 90))
@@ -63,3 +63,12 @@ def test_greedy_words_are_the_models_own_and_end_at_a_stop(tiny: Backbone) -> No
     stop = together[0][2]
     stopped = greedy(tiny.model, Prefix(tiny.model, HEAD).rows(1), ROWS[:1], {stop}, 6)
     assert stopped == [together[0][: together[0].index(stop)]]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_a_mask_stays_finite_where_autocast_rounds_it_to_bfloat16(dtype: torch.dtype) -> None:
+    shown = torch.tensor([[False, True, True]])
+    mask = _mask(shown, torch.ones(2, 2, dtype=torch.bool).tril(), dtype)
+    assert (mask < 0)[0, 0].tolist() == [[True, False, True], [True, False, False]]
+    assert bool(mask.to(torch.bfloat16).isfinite().all())
+    assert bool((mask[mask < 0] <= torch.finfo(torch.float16).min).all())

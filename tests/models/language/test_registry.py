@@ -22,7 +22,7 @@ def test_generative_reads_the_folder_that_is_named(tiny_folder: Path) -> None:
 
 def test_an_unknown_engine_is_named_with_the_known_ones() -> None:
     with pytest.raises(
-        InvalidSetting, match=r"^engine: no engine 'oracle'; use one of encoder, generative, rule$"
+        InvalidSetting, match=r"^engine: no engine 'oracle'; use one of encoder, generative, remote, rule$"
     ):
         build_engine(ReaderSettings(engine="oracle"))
 

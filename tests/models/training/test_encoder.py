@@ -13,9 +13,10 @@ from models.language.backbone import Placement
 from models.language.weights import Found
 from models.training import journal
 from models.training.checkpoints import CHECKPOINT
-from models.training.encoder import Step, Trainer, rate
+from models.training.encoder import Trainer, rate
 from models.training.examples import examples
 from models.training.judging import judge
+from models.training.loop import Step
 from models.training.options import EncoderOptions
 from tests.models.training.talks import corpus
 
@@ -67,6 +68,29 @@ def test_without_dev_the_last_epoch_stays(found: Found, out: Path) -> None:
     trainer = Trainer(found, out, EncoderOptions(epochs=2, batch=8, tokens=96), CPU)
     assert trainer.run(examples(corpus(4)), []).best_epoch == 2
     assert (out / adapter.WEIGHTS).exists()
+
+
+def test_a_run_goes_on_from_an_adapter(found: Found, out: Path, tmp_path: Path) -> None:
+    out.mkdir()
+    first = Trainer(found, out, EncoderOptions(epochs=6, batch=4, rate=2e-3, tokens=96), CPU)
+    reached = first.run(examples(corpus(24)), corpus(8, "dev")).best
+    options = EncoderOptions(epochs=1, batch=4, rate=1e-6, heads=10.0, tokens=96)
+    again = Trainer(found, tmp_path, options, CPU, start=out)
+    assert again.run(examples(corpus(24)), corpus(8, "dev")).best == pytest.approx(reached, abs=0.15)
+
+
+def test_the_heads_learn_at_a_rate_of_their_own(found: Found, tmp_path: Path) -> None:
+    options = EncoderOptions(batch=4, tokens=96, rate=1e-3, heads=10.0, warmup=0.0, epochs=1)
+    trainer = Trainer(found, tmp_path, options, CPU)
+    before = {name: values.clone() for name, values in adapter.trainable(trainer.network).items()}
+    trainer.run(examples(corpus(2))[:4], [])
+    moved = {
+        name: (values - before[name]).abs().max().item()
+        for name, values in adapter.trainable(trainer.network).items()
+    }
+    heads = max(change for name, change in moved.items() if not name.startswith("encoder."))
+    encoder = max(change for name, change in moved.items() if name.startswith("encoder."))
+    assert heads == pytest.approx(10 * encoder, rel=0.1)  # Adam's first step is the rate itself
 
 
 def test_the_rate_goes_up_and_down_in_lines() -> None:

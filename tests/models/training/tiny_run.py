@@ -6,8 +6,9 @@ import sys
 from pathlib import Path
 
 from models.language.backbone import Placement, local
-from models.training.encoder import Step, Trainer
+from models.training.encoder import Trainer
 from models.training.examples import examples
+from models.training.loop import Step
 from models.training.options import EncoderOptions
 from tests.models.training.talks import corpus
 

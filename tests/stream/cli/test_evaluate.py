@@ -7,9 +7,14 @@ import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from models.language.settings import ReaderSettings
+from models.reasoning.dialogue import WholeDialogue
+from models.reasoning.roles import Roles
+from models.reasoning.room import Room
 from stream import evaluating
 from stream.cli.evaluate import evaluate
 from stream.settings import Settings
+from tests.models.language.scripted import ScriptedChat
 
 LABELS = {"emotion": "neutral", "sentiment": "neutral"}
 KEPT = {"report.json", "tables.txt", "predictions-rule.jsonl", "predictions-majority.jsonl"}
@@ -66,11 +71,21 @@ def test_the_default_baselines_and_none(data: Path) -> None:
     assert "majority" not in invoke("--data", data, "--bootstrap", 5, "--baseline", "none").stdout
 
 
+def test_embeddings_judge_without_a_server(data: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    result = invoke(
+        "--data", data, "--out", out, "--bootstrap", 5, "--baseline", "none", "--judge", "embeddings"
+    )
+    assert result.exit_code == 0, result.output
+    assert json.loads((out / "report.json").read_bytes())["judge"] == "multilingual-e5-small, cosine >= 0.92"
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
+        (("--judge", "oracle"), "oracle"),
         (("--data", "/nowhere"), "/nowhere"),
-        (("--reader", "oracle"), "oracle"),
+        (("--reader", "oracle"), "VOLTEFACE_READER"),
     ],
 )
 def test_what_cannot_be_done_is_said(data: Path, arguments: tuple[str, ...], said: str) -> None:
@@ -117,3 +132,35 @@ def test_the_untuned_backbone_has_no_adapter() -> None:
 def test_priors_come_from_the_training_part(data: Path) -> None:
     assert evaluating.priors(str(data)).expressed.value in {"support", "oppose"}
     assert evaluating.priors("/nowhere").expressed.value == "support"
+
+
+def test_the_whole_dialogue_form_stands_in_the_same_table(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chat = ScriptedChat({"stand after": ["support", "unknown", "oppose"] * 2, "Which turn": "2"})
+    roles = Roles(chat, Room(5000, whole=True))
+    monkeypatch.setattr("models.reasoning.dialogue.from_settings", lambda asked: WholeDialogue(roles))
+    out = tmp_path / "out"
+    result = invoke("--data", data, "--form", "whole", "--baseline", "none", "--out", out, "--bootstrap", 5)
+    assert result.exit_code == 0, result.output
+    rule, whole = json.loads((out / "report.json").read_bytes())["systems"]
+    assert (rule["name"], whole["name"]) == ("rule", "whole-dialogue")
+    assert whole["policy"].startswith("likeliest@")
+    assert whole["parts"]["all"]["live"]["flip_trigger_turn_f1"]["value"] == 1.0
+    assert whole["parts"]["all"]["live"]["expressed_brier"]["value"] is None
+
+
+def test_the_whole_dialogue_form_is_on_the_generative_readers_backbone(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[ReaderSettings] = []
+    monkeypatch.setattr("models.reasoning.dialogue.from_settings", lambda asked: made.append(asked) or Roles)
+    monkeypatch.setattr(Roles, "run", None, raising=False)
+    own = Settings(reader="generative", model=Path("m"), adapter=Path("lora"))
+    other = Settings(reader="encoder", model=Path("e5"), adapter=Path("heads"))
+    for asked in (own, other):
+        evaluating.systems(asked, [], "open", whole=True)[1].load()
+    assert [(one.engine, one.path, one.adapter) for one in made] == [
+        ("generative", Path("m"), Path("lora")),
+        ("generative", None, None),
+    ]

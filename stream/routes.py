@@ -1,0 +1,109 @@
+"""Readers by language: the `[[readers]]` tables of the settings file, each over the top-level settings.
+
+A table has `languages` and, where they differ from the top level, `reader`, `model`, `adapter` and the like.
+A table for "*" stands for all languages that no other names: without it the top-level settings read these,
+and every such event is marked `fallback`.
+"""
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import msgspec
+
+from models.encoder import shipped
+from models.language.detection import primary
+from stream.options import Option, SettingsError, Source, kind_of, taken
+
+if TYPE_CHECKING:
+    from stream.settings import Settings
+
+KEY = "readers"
+LANGUAGES = "languages"
+OTHERS = "*"
+TAKEN = ("reader", "model", "adapter", "device", "dtype", "threads", "batch_tokens")
+REMOTE = "remote_"  # begins the settings of engine `remote`: each may differ by language
+
+Tags = Annotated[
+    tuple[Annotated[str, msgspec.Meta(pattern=r"\A(\*|[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8})*)\Z")], ...],
+    msgspec.Meta(min_length=1),
+]
+
+
+class Route(msgspec.Struct, frozen=True):
+    """Languages, by primary subtag, and what of the settings is another for their reader."""
+
+    languages: tuple[str, ...]
+    given: Mapping[str, Any] = {}
+
+    def __repr__(self) -> str:
+        """Without values, as settings themselves: a remote server's key may be among them."""
+        return f"Route({', '.join(self.languages)})"
+
+    def __rich_repr__(self) -> list[tuple[str, object]]:
+        """The same for rich, which would ask msgspec's own method."""
+        return [("languages", self.languages)]
+
+
+def read(tables: object, folder: Path, options: Iterable[Option]) -> tuple[Route, ...]:
+    """The routes of a settings file in that folder. Raises SettingsError for the first wrong field."""
+    if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
+        raise SettingsError(KEY, Source.FILE, kind_of(tables), "write each as a table, [[readers]]")
+    known = {one.key: one for one in options if one.key in TAKEN or one.key.startswith(REMOTE)}
+    routes = tuple(_route(f"{KEY}[{at}]", table, folder, known) for at, table in enumerate(tables))
+    _check_once([language for route in routes for language in route.languages])
+    return routes
+
+
+def over(settings: "Settings", route: Route) -> "Settings":
+    """The settings of a route's reader; another engine or model has neither model nor adapter of the top."""
+    reader, model = route.given.get("reader", settings.reader), route.given.get("model")
+    bare: dict[str, Any] = {}
+    if reader != settings.reader or model is not None:
+        own = reader == "encoder" and model is None
+        bare = {"model": None, "adapter": shipped.ADAPTER if own else None}
+    return msgspec.structs.replace(settings, **(bare | dict(route.given)), readers=())
+
+
+def chosen(settings: "Settings") -> tuple["Settings", dict[str, "Settings"], bool]:
+    """The default's settings, each language's, and whether the default is to read all other languages."""
+    by_language = {language: over(settings, one) for one in settings.readers for language in one.languages}
+    alone = msgspec.structs.replace(settings, readers=())
+    default = by_language.pop(OTHERS, None)
+    return default or alone, by_language, default is not None or not by_language
+
+
+def _route(name: str, table: Mapping[str, Any], folder: Path, known: Mapping[str, Option]) -> Route:
+    given = {}
+    for key, raw in table.items():
+        if key == LANGUAGES:
+            continue
+        if key not in known:
+            raise SettingsError(f"{name}.{key}", Source.FILE, "unknown key", _near(key, (LANGUAGES, *known)))
+        try:
+            given[key] = taken(known[key], raw, Source.FILE, folder)
+        except SettingsError as error:
+            raise SettingsError(f"{name}.{key}", Source.FILE, error.got, error.remedy) from None
+    return Route(_languages(f"{name}.{LANGUAGES}", table.get(LANGUAGES)), given)
+
+
+def _languages(name: str, raw: object) -> tuple[str, ...]:
+    try:
+        return tuple(dict.fromkeys(map(primary, msgspec.convert(raw, Tags))))
+    except msgspec.ValidationError:
+        got = "unset" if raw is None else kind_of(raw)
+        remedy = 'list the languages it reads, such as ["en", "zh"], or ["*"] for all others'
+        raise SettingsError(name, Source.FILE, got, remedy) from None
+
+
+def _check_once(languages: Sequence[str]) -> None:
+    for language in dict.fromkeys(languages):
+        if languages.count(language) > 1:
+            got = f"{language} stands in two tables"
+            raise SettingsError(f"{KEY}.{LANGUAGES}", Source.FILE, got, "name each language once")
+
+
+def _near(key: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(key, known, 1)
+    return f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}"
