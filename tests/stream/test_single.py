@@ -28,7 +28,8 @@ def test_services_are_reached_by_the_settings_given_and_gone_afterwards(tmp_path
 
 
 def test_other_commands_find_the_services_by_the_file_that_is_written(tmp_path: Path) -> None:
-    here = Settings(
+    here = msgspec.structs.replace(
+        load({}),
         broker="kafka://127.0.0.1:4001",
         broker_idempotence=False,
         redis="redis://127.0.0.1:4002/0",

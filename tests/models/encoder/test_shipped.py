@@ -19,15 +19,10 @@ pytestmark = pytest.mark.timeout(600)
 
 MOST_BYTES = 50_000_000
 DOGS = "The debate concerning whether the family should adopt a second dog"
-PLAZA = "El debate sobre si el barrio debe peatonalizar la plaza"
 PLAIN = [
     (DOGS, "yes, let's adopt her, I am all for it", Expressed.SUPPORT),
     (DOGS, "no way, I am completely against a second dog", Expressed.OPPOSE),
-    ("关于公司是否应该取消远程办公的讨论", "我坚决反对取消远程办公", Expressed.OPPOSE),
-    ("关于公司是否应该取消远程办公的讨论", "我支持取消，大家都回办公室吧", Expressed.SUPPORT),
-    (PLAZA, "yo estoy totalmente en contra", Expressed.OPPOSE),
-    (PLAZA, "a favor, sin duda, hay que hacerlo", Expressed.SUPPORT),
-]  # fmt: skip
+]
 
 
 @pytest.fixture(scope="module")
@@ -55,7 +50,7 @@ def test_without_settings_it_is_what_reads_under_its_own_policy() -> None:
 
 
 @pytest.mark.parametrize(("proposition", "text", "expressed"), PLAIN)
-def test_it_reads_plain_turns(
+def test_it_reads_plain_english_turns(
     engine: EncoderEngine, proposition: str, text: str, expressed: Expressed
 ) -> None:
     (seen,) = engine.observe([request(proposition, text)])

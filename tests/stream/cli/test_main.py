@@ -25,9 +25,13 @@ def volteface(*arguments: str, **environment: str) -> subprocess.CompletedProces
     [
         ({"VOLTEFACE_READER": "oracle"}, "VOLTEFACE_READER"),
         ({"VOLTEFACE_MODEL": "/nowhere"}, "/nowhere holds no model"),
-        ({"VOLTEFACE_ADAPTER": "/nowhere"}, "/nowhere has no adapter_config.json"),
+        ({"VOLTEFACE_ADAPTER": "/nowhere"}, "name a folder made by volteface train encoder"),
+        (
+            {"VOLTEFACE_READER": "generative", "VOLTEFACE_ADAPTER": "/nowhere"},
+            "/nowhere has no adapter_config.json",
+        ),
     ],
-    ids=["setting", "model", "adapter"],
+    ids=["setting", "model", "adapter", "generative adapter"],
 )
 def test_what_a_person_can_mend_is_one_line(environment: dict[str, str], said: str) -> None:
     done = volteface("track", "-", **environment)
@@ -74,11 +78,14 @@ def test_a_number_that_cannot_be_is_refused_before_anything_starts(arguments: li
     assert "Invalid value" in done.stderr
 
 
+TURN = '{"conversation": "c", "turn": "1", "holder": "h", "text": "+1", "sent_at": "2026-11-30T00:00:00Z"}\n'
+
+
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
 def test_streams_that_the_caller_closed_do_no_harm(closed: str) -> None:
     done = subprocess.run(
         ["bash", "-c", f"{sys.executable} -m stream.cli track - {closed}"],
-        cwd=ROOT, input="{}\n", capture_output=True, text=True, timeout=60, check=False,
+        cwd=ROOT, input=TURN, capture_output=True, text=True, timeout=60, check=False,
         env={**os.environ, "VOLTEFACE_READER": "rule"},
     )  # fmt: skip
     assert done.returncode == 0
