@@ -92,6 +92,8 @@ class RoutedEngine:
 
     def tokens(self, request: ObserveRequest) -> int:
         """About how many tokens a request costs the engine that will read it."""
+        if not self._routes:
+            return self._default.tokens(request)  # its language decides nothing, and asking for it costs
         return self._engine(_language(self._spoken(request))).tokens(request)
 
     def close(self) -> None:

@@ -19,6 +19,7 @@ from models.encoder.rationale import rationale
 from models.encoder.weights import base
 from models.language.backbone import Placement
 from models.language.marks import missing
+from models.language.rule import UNDETERMINED
 from models.language.scoring import batches
 from models.language.settings import ReaderSettings
 from models.reader import ExplainRequest, ObserveRequest
@@ -27,7 +28,6 @@ from tracker.observations import Evidence, Explanation, Mark, Model, Observation
 from tracker.stances import Emotion, Sentiment
 
 ENGINE = "encoder"
-UNDETERMINED = "und"
 DIGITS = 6
 BYTES_A_TOKEN = 4
 BATCH_TOKENS = 4096

@@ -6,6 +6,7 @@ What engine `generative` scores in one pass is asked here role by role, as a ser
 from collections.abc import Iterator, Sequence
 
 from models.language.marks import missing
+from models.language.rule import UNDETERMINED
 from models.language.triggers import explained
 from models.reader import ExplainRequest, ObserveRequest
 from models.reasoning.answers import DIGITS
@@ -15,7 +16,6 @@ from models.reasoning.room import estimated
 from tracker.observations import Explanation, Mark, Model, Observation, Probabilities
 
 ENGINE = "reasoning"
-UNDETERMINED = "und"
 
 
 class RoleEngine:

@@ -136,6 +136,13 @@ def test_tokens_are_those_of_the_engine_that_will_read(engines: dict[str, Named]
     assert [engine.tokens(request) for request in asked("abc zh", "abc en")] == [6, 1]
 
 
+def test_where_no_route_is_set_a_tokens_count_asks_for_no_language() -> None:
+    def never(turn: WindowTurn, window: Window) -> str:
+        raise AssertionError
+
+    assert RoutedEngine({}, RuleEngine(), never).tokens(asked("abc zh")[0]) == 1
+
+
 def test_it_answers_at_once_only_if_all_its_engines_do(engines: dict[str, Named]) -> None:
     assert RoutedEngine({"en": RuleEngine()}, RuleEngine(), detected).immediate
     assert not RoutedEngine({"zh": engines["chinese"]}, RuleEngine(), detected).immediate
