@@ -1,13 +1,14 @@
 """The house's own rules: style, types, sizes, and that what README says is what CI runs."""
 
 import ast
-import gc
 import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from tests.sources import parsed
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("tracker", "models", "stream", "deploy")
@@ -39,15 +40,6 @@ def test_style_and_types(command: list[str]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-def _parsed(source: str) -> ast.AST:
-    """The syntax tree. CPython 3.11 cannot build one while a collection runs what other tests left over."""
-    gc.disable()
-    try:
-        return ast.parse(source)
-    finally:
-        gc.enable()
-
-
 def _modules() -> list[Path]:
     return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
@@ -56,7 +48,7 @@ def _modules() -> list[Path]:
 def test_modules_and_functions_stay_small(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
     assert source.count("\n") <= LONGEST_MODULE
-    for node in ast.walk(_parsed(source)):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             lines = (node.end_lineno or node.lineno) - node.lineno + 1
             assert lines <= LONGEST_FUNCTION, f"{node.name}: {lines} lines"

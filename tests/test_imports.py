@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.sources import parsed
+
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("tracker", "models", "stream")
 FILES = {name: sorted((ROOT / name).rglob("*.py")) for name in (*PACKAGES, "deploy")}
@@ -26,7 +28,7 @@ def _name(path: Path) -> str:
 
 def _imported(path: Path) -> Iterator[str]:
     """The full names of the modules that a file imports, wherever in it."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -39,7 +41,7 @@ def _roots(path: Path) -> set[str]:
 
 
 def _called(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in ast.walk(parsed(path)):
         if isinstance(node, ast.Call):
             yield node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 

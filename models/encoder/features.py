@@ -74,6 +74,7 @@ class Featurizer:
             raise ValueError("this tokenizer has no tokens to open and to part texts with")
         self._first, self._after = int(first), int(after)
         self.pad = int(tokenizer.pad_token_id or 0)
+        self.unknown = int(tokenizer.unk_token_id or 0)
         self._special = frozenset(tokenizer.all_special_ids) - {tokenizer.unk_token_id}
 
     def __call__(self, requests: Sequence[ObserveRequest]) -> list[Features]:

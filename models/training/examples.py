@@ -4,8 +4,7 @@ A request is built as the stream builds it: the gold state before the turn, the 
 nothing that an annotator wrote; a dialogue's register and domain stay behind, since they leak labels.
 """
 
-import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
@@ -68,38 +67,3 @@ def _labels(turn: LabelledTurn) -> Labels:
         trigger=turn.trigger if turn.flip else None,
         sources=frozenset(map(str, turn.trigger_turns)) if turn.flip else frozenset(),
     )
-
-
-def under(example: Example, state: Stance) -> Example:
-    """The example with its holder in another state: what the turn expresses stays what it is."""
-    labels, expressed = example.labels, example.labels.expressed
-    if expressed is not None:
-        after = state if expressed is Expressed.NONE else Stance(expressed.value)
-        labels = msgspec.structs.replace(labels, after=after)
-    return Example(msgspec.structs.replace(example.request, state=state), labels)
-
-
-def beside(example: Example, proposition: str) -> Example:
-    """The example beside a proposition that it says nothing about: nothing moves, nothing is relevant."""
-    labels = Labels(
-        expressed=Expressed.NONE,
-        after=example.request.state,
-        emotion=example.labels.emotion,
-        sentiment=example.labels.sentiment,
-        relevance=0.0,
-    )
-    return Example(msgspec.structs.replace(example.request, proposition=proposition), labels)
-
-
-def varied(
-    example: Example, chance: random.Random, drawn: float, foreign: Sequence[str], share: float
-) -> Example:
-    """The example as it is, or, by chance, under a drawn state or beside a `foreign` proposition, or both."""
-    # Every draw is made whatever the others gave: an example's chance does not depend on its neighbours'.
-    redrawn, strange = chance.random() < drawn, chance.random() < share
-    state, other = chance.choice(tuple(Stance)), chance.choice(foreign) if foreign else ""
-    if redrawn:
-        example = under(example, state)
-    if strange and other and other != example.request.proposition:
-        example = beside(example, other)
-    return example

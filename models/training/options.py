@@ -41,6 +41,11 @@ class EncoderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     seed: Annotated[int, msgspec.Meta(ge=0)] = 0
     drawn: Share = 0.25  # examples whose state is drawn at random, else the encoder copies it
     foreign: Share = 0.05  # examples put beside another dialogue's proposition, to teach relevance
+    turned: Share = 0.15  # beside the contrary of their proposition, to teach sides
+    bare: Share = 0.1  # beside their proposition without its frame
+    declared: Share = 0.05  # with a plain declaration of our own words in the turn's place
+    thinned: Share = 0.1  # earlier turns left out
+    masked: Share = 0.08  # words hidden, against learning dialogues by heart
     tokens: Annotated[int, msgspec.Meta(ge=32, le=512)] = TOKENS
     lora: Lora | None = None  # None: every layer, the word embeddings as they are
     start: str | None = None  # fingerprint of the adapter that the run goes on from; None: fresh heads

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from models.encoder.features import Features, Featurizer
-from models.training.examples import Example, Labels, varied
+from models.training.examples import Example, Labels
 from models.training.lessons import Lesson, Reading
 from models.training.options import EncoderOptions
 from models.training.order import Order
 from models.training.samples import Sample, Sampler
 from models.training.stages import ReasoningOptions, TuningOptions
 from models.training.teaching import NothingToLearn
+from models.training.variation import masked, reworded, varied
 
 Batched = tuple[list[Features], list[Labels]]
 
@@ -35,11 +36,18 @@ class Schedule:
     def _made(self, places: Sequence[int], chance: random.Random) -> list[tuple[Features, Labels]]:
         options = self._options
         examples = [
-            varied(example, chance, options.drawn, self._foreign.beside(example), options.foreign)
+            reworded(
+                varied(example, chance, options.drawn, self._foreign.beside(example), options.foreign),
+                chance,
+                options,
+            )
             for example in (self._examples[place] for place in places)
         ]
         features = self._featurizer([example.request for example in examples])
-        return [(one, example.labels) for one, example in zip(features, examples, strict=True)]
+        return [
+            (masked(one, chance, options.masked, self._featurizer.unknown), example.labels)
+            for one, example in zip(features, examples, strict=True)
+        ]
 
 
 class Course:

@@ -8,7 +8,8 @@ from models.datasets.open import open_dataset
 from models.evaluation import runner
 from models.language.rule import RuleEngine
 from models.reader import ObserveRequest
-from models.training.examples import Example, beside, examples, under, varied
+from models.training.examples import Example, examples
+from models.training.variation import beside, under, varied
 from tests.models.training.talks import talk
 from tracker.observations import Observation
 from tracker.stances import Expressed, Stance, TriggerKind
