@@ -7,6 +7,7 @@ from tests.models.training.talks import corpus
 
 EXAMPLES = examples(corpus(120))
 OPTIONS = EncoderOptions(batch=3, epochs=2)
+UNVARIED = dict.fromkeys(("drawn", "foreign", "turned", "bare", "declared", "thinned", "masked"), 0.0)
 
 
 def schedule(**changes: object) -> Schedule:
@@ -23,7 +24,7 @@ def test_any_step_can_be_started_from() -> None:
 
 
 def test_every_example_comes_once_an_epoch_and_epochs_differ() -> None:
-    made = schedule(drawn=0.0, foreign=0.0)
+    made = schedule(**UNVARIED)
     whole = [one for features, _ in made.batches(0) for one in features]
     first, second = whole[: len(EXAMPLES)], whole[len(EXAMPLES) :]
     assert first != second
@@ -42,3 +43,13 @@ def test_batches_hold_like_lengths() -> None:
 def test_a_seed_is_an_order() -> None:
     assert list(schedule(seed=1).batches(0)) != list(schedule(seed=2).batches(0))
     assert OPTIONS.seed == 0
+
+
+def test_words_are_hidden_as_often_as_asked() -> None:
+    unknown = Featurizer(make_tokenizer()).unknown
+
+    def hidden(share: float) -> int:
+        made = schedule(**(UNVARIED | {"masked": share}))
+        return sum(one.ids.count(unknown) for features, _ in made.batches(0) for one in features)
+
+    assert hidden(0.0) < hidden(0.1) < hidden(0.4)
