@@ -21,7 +21,11 @@ FAR = -1e9  # the score of a part that is not there
 
 
 class Outputs(NamedTuple):
-    """Logits in float32, in the order of the enums above; `pointer` [B, P] over parts, `relevance` [B]."""
+    """Logits in float32, in the order of the enums above; `pointer` [B, P] over parts, `relevance` [B].
+
+    `sides` [B, P, 4] says of each part what its turn expresses: learned beside the rest, since one pass then
+    teaches as many sides as turns are shown, and never served.
+    """
 
     expressed: Tensor
     after: Tensor
@@ -30,6 +34,7 @@ class Outputs(NamedTuple):
     relevance: Tensor
     trigger: Tensor
     pointer: Tensor
+    sides: Tensor
 
 
 class StanceNetwork(nn.Module):
@@ -49,6 +54,7 @@ class StanceNetwork(nn.Module):
         self.sentiment = nn.Linear(width, len(SENTIMENTS))
         self.relevance = nn.Linear(width, 1)
         self.trigger = nn.Linear(2 * width, len(TRIGGERS))
+        self.sides = nn.Linear(width, len(EXPRESSED))
         self.query, self.key = nn.Linear(width, width), nn.Linear(width, width)
         self.role, self.place = nn.Embedding(len(Role), width), nn.Embedding(SHOWN_TURNS, width)
         for table in (self.role, self.place):
@@ -87,6 +93,7 @@ class StanceNetwork(nn.Module):
             relevance=self.relevance(pooled)[:, 0],
             trigger=self.trigger(torch.cat([pooled, pointed], dim=-1)),
             pointer=pointer,
+            sides=self.sides(parts),
         )
 
     def _pointer(self, pooled: Tensor, parts: Tensor, batch: Batch) -> Tensor:

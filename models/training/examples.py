@@ -4,7 +4,7 @@ A request is built as the stream builds it: the gold state before the turn, the 
 nothing that an annotator wrote; a dialogue's register and domain stay behind, since they leak labels.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -27,6 +27,7 @@ class Labels(msgspec.Struct, frozen=True, kw_only=True):
     relevance: float | None = None  # 1: it expresses a position on the target; 0: it is about another
     trigger: TriggerKind | None = None
     sources: frozenset[str] = frozenset()  # the turns that carry the trigger
+    sides: Mapping[str, Expressed] = {}  # what the turns so far express, this one's too, by turn
 
 
 class Example(msgspec.Struct, frozen=True):
@@ -46,17 +47,20 @@ def _of(dialogue: Dialogue) -> Iterator[Example]:
     target = keys.target_id(TENANT, dialogue.id, proposition)
     states: dict[str, Stance] = {}
     window: Window = ()
+    sides: dict[str, Expressed] = {}
     for turn in dialogue.turns:
         shown = shown_turn(turn, dialogue.language)
         before = states.get(turn.speaker, Stance.UNKNOWN)
         request = ObserveRequest(dialogue.id, shown, 0, target, proposition, before, window)
-        yield Example(request, _labels(turn))
+        if turn.expressed is not None:
+            sides[shown.turn] = turn.expressed
+        yield Example(request, _labels(turn, dict(sides)))
         if turn.stance in DEFINITE:
             states[turn.speaker] = turn.stance
         window = extended(window, shown)
 
 
-def _labels(turn: LabelledTurn) -> Labels:
+def _labels(turn: LabelledTurn, sides: Mapping[str, Expressed]) -> Labels:
     speaks = turn.expressed not in {None, Expressed.NONE}
     return Labels(
         expressed=turn.expressed,
@@ -66,4 +70,5 @@ def _labels(turn: LabelledTurn) -> Labels:
         relevance=1.0 if speaks else None,
         trigger=turn.trigger if turn.flip else None,
         sources=frozenset(map(str, turn.trigger_turns)) if turn.flip else frozenset(),
+        sides=sides,
     )

@@ -25,6 +25,7 @@ def losses(outputs: Outputs, features: Sequence[Features], labels: Sequence[Labe
         "relevance": _relevance(outputs.relevance, labels),
         "trigger": _classes(outputs.trigger, TRIGGERS, labels, lambda one: one.trigger),
         "pointer": _pointer(outputs.pointer, features, labels),
+        "sides": _sides(outputs.sides, features, labels),
     }
 
 
@@ -65,3 +66,17 @@ def _pointer(logits: Tensor, features: Sequence[Features], labels: Sequence[Labe
     rows = right.any(dim=-1)
     shares = logits.log_softmax(dim=-1)[rows].masked_fill(~right[rows], float("-inf"))
     return -shares.logsumexp(dim=-1).sum() / max(1, int(rows.sum()))
+
+
+def _sides(logits: Tensor, features: Sequence[Features], labels: Sequence[Labels]) -> Tensor:
+    """Of every part whose turn has a known side: labelled once, it teaches wherever it is shown."""
+    known = [
+        (row, place, EXPRESSED.index(side))
+        for row, (one, label) in enumerate(zip(features, labels, strict=True))
+        for place, part in enumerate(one.parts)
+        if (side := label.sides.get(one.shown[part.turn])) is not None
+    ]
+    if not known:
+        return logits.sum() * 0.0
+    rows, places, target = (torch.tensor(column, device=logits.device) for column in zip(*known, strict=True))
+    return functional.cross_entropy(logits[rows, places], target)

@@ -26,6 +26,7 @@ class Weights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     relevance: Weight = 0.1
     trigger: Weight = 0.3
     pointer: Weight = 0.3
+    sides: Weight = 0.5
 
 
 class EncoderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -36,6 +36,7 @@ def beside(example: Example, proposition: str) -> Example:
         emotion=example.labels.emotion,
         sentiment=example.labels.sentiment,
         relevance=0.0,
+        sides=dict.fromkeys(example.labels.sides, Expressed.NONE),
     )
     return Example(msgspec.structs.replace(example.request, proposition=proposition), labels)
 
@@ -79,7 +80,10 @@ def turned(example: Example, chance: random.Random) -> Example:
     )
     expressed, after = _swapped(labels.expressed), _swapped(labels.after)
     labels = msgspec.structs.replace(
-        labels, expressed=expressed and Expressed(expressed), after=after and Stance(after)
+        labels,
+        expressed=expressed and Expressed(expressed),
+        after=after and Stance(after),
+        sides={ident: Expressed(_swapped(side) or side) for ident, side in labels.sides.items()},
     )
     return Example(request, labels)
 
@@ -105,6 +109,7 @@ def declared(example: Example, side: Expressed, chance: random.Random) -> Exampl
         expressed=side,
         after=Stance(side.value) if speaks else request.state,
         relevance=1.0 if speaks else None,
+        sides={**example.labels.sides, turn.turn: side},
     )
     return Example(msgspec.structs.replace(request, turn=turn), labels)
 

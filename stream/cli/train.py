@@ -1,8 +1,10 @@
 """`volteface train`: teaching an engine, and fitting the policy that goes with it."""
 
+import tomllib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
 from stream.cli import train_generative, training_run
@@ -24,17 +26,23 @@ Data = Annotated[
 ]
 Out = Annotated[Path, typer.Option(help="Folder of the run; its adapter is there when it ends.")]
 Base = Annotated[Path | None, typer.Option(help="Encoder's folder; default: multilingual-e5-small.")]
-Epochs = Annotated[int, typer.Option(min=1, help="Times over the data.")]
+Epochs = Annotated[int | None, typer.Option(min=1, help="Times over the data; default: 3.")]
 Rate = Annotated[
     float | None, typer.Option("--lr", min=0, help="Peak learning rate; default: 7e-5, with LoRA 5e-4.")
 ]
-Size = Annotated[int, typer.Option("--batch", min=1, help="Examples of a step.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of order, chances and new weights.")]
+Size = Annotated[int | None, typer.Option("--batch", min=1, help="Examples of a step; default: 12.")]
+Seed = Annotated[int | None, typer.Option(min=0, help="Of order, chances and new weights; default: 0.")]
+File = Annotated[
+    Path | None,
+    typer.Option("--options", help="TOML over the defaults of models/training/options.py: for ablations."),
+]
 Rank = Annotated[int | None, typer.Option("--lora", min=1, help="LoRA of this rank; default: every layer.")]
 Start = Annotated[
     Path | None, typer.Option("--from", help="Trained adapter to go on from; default: fresh heads.")
 ]
-Heads = Annotated[float, typer.Option("--heads", min=0.01, help="The heads' rate, times the encoder's.")]
+Heads = Annotated[
+    float | None, typer.Option("--heads", min=0.01, help="The heads' rate, times the encoder's; default: 1.")
+]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where the folder's run was stopped.")]
 Limit = Annotated[int | None, typer.Option(min=1, help="At most so many dialogues of each part.")]
 Every = Annotated[int, typer.Option("--checkpoint", min=1, help="Steps between checkpoints.")]
@@ -50,35 +58,41 @@ def encoder(
     out: Out,
     data: Data = None,
     base: Base = None,
-    epochs: Epochs = 3,
+    epochs: Epochs = None,
     rate: Rate = None,
-    batch: Size = 12,
-    seed: Seed = 0,
+    batch: Size = None,
+    seed: Seed = None,
+    file: File = None,
     lora: Rank = None,
     start: Start = None,
-    heads: Heads = 1.0,
+    heads: Heads = None,
     resume: Resume = False,
     limit: Limit = None,
     checkpoint: Every = 200,
     research: Research = False,
 ) -> None:
     """Train the encoder on labelled dialogues; killed at any instant, it resumes to the same weights."""
-    from models.encoder.adapter import Lora  # noqa: PLC0415
-    from models.language.backbone import fingerprint  # noqa: PLC0415
-    from models.training.options import LORA_RATE, RATE, EncoderOptions  # noqa: PLC0415
-
-    options = EncoderOptions(
-        epochs=epochs,
-        rate=rate or (LORA_RATE if lora else RATE),
-        batch=batch,
-        seed=seed,
-        heads=heads,
-        lora=Lora(lora, ALPHA * lora) if lora else None,
-        start=fingerprint(start) if start else None,
-    )
+    asked = {"epochs": epochs, "rate": rate, "batch": batch, "seed": seed, "heads": heads}
     with training_run.refusals():
+        options = _options(file, asked, lora, start)
         _train(out, options, tuple(data or ["open"]), (base, start, limit), (resume, research, checkpoint))
     typer.echo(f"trained: {out}; next: volteface train policy {out}")
+
+
+def _options(
+    file: Path | None, asked: dict[str, float | None], lora: int | None, start: Path | None
+) -> "EncoderOptions":
+    """What the command says, over the file, over the defaults."""
+    from models.language.backbone import fingerprint  # noqa: PLC0415
+    from models.training.options import LORA_RATE, EncoderOptions  # noqa: PLC0415
+
+    given: dict[str, Any] = tomllib.loads(file.read_text(encoding="utf-8")) if file else {}
+    given |= {name: value for name, value in asked.items() if value is not None}
+    if lora is not None:
+        given |= {"lora": {"rank": lora, "alpha": ALPHA * lora}}
+    if given.get("lora"):
+        given.setdefault("rate", LORA_RATE)
+    return msgspec.convert({**given, "start": fingerprint(start) if start else None}, EncoderOptions)
 
 
 def _train(

@@ -18,9 +18,11 @@ def test_shapes_and_that_padding_changes_nothing(loaded: Loaded, request_: Obser
     with torch.no_grad():
         both = loaded.network(collate(features, 1))
         alone = loaded.network(collate(features[1:], 1))
-    assert [tuple(part.shape) for part in both] == [(2, 4), (2, 4), (2, 7), (2, 3), (2,), (2, 4), (2, 9)]
-    for together, single in zip(both[:-1], alone[:-1], strict=True):
+    whole = [(2, 4), (2, 4), (2, 7), (2, 3), (2,), (2, 4)]
+    assert [tuple(part.shape) for part in both] == [*whole, (2, 9), (2, 9, 4)]  # the last two: of parts
+    for together, single in zip(both[:-2], alone[:-2], strict=True):
         assert torch.allclose(together[1], single[0], atol=1e-5)
+    assert torch.allclose(both.sides[1, :2], alone.sides[0], atol=1e-5)
     assert torch.allclose(both.pointer[1, :2], alone.pointer[0], atol=1e-5)
     assert (both.pointer[1, 2:] == FAR).all()
 

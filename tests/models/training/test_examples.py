@@ -9,7 +9,7 @@ from models.reader import ObserveRequest
 from models.training.examples import examples
 from tests.models.training.talks import talk
 from tracker.observations import Observation
-from tracker.stances import Stance, TriggerKind
+from tracker.stances import Expressed, Stance, TriggerKind
 
 FLIPS = talk("x", Stance.SUPPORT, Stance.UNKNOWN, Stance.OPPOSE)
 
@@ -49,6 +49,9 @@ def test_states_are_gold_and_labels_those_of_the_turn() -> None:
     assert maya[2].labels.trigger is TriggerKind.FACTUAL_LOGICAL
     assert maya[2].labels.sources == {"4"}
     assert maya[0].labels.sources == set()
+    none, support, oppose = Expressed.NONE, Expressed.SUPPORT, Expressed.OPPOSE
+    assert maya[0].labels.sides == {"0": none, "1": support}
+    assert list(maya[2].labels.sides.values()) == [none, support, none, none, none, oppose]
 
 
 def test_no_label_is_shown() -> None:

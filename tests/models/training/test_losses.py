@@ -5,14 +5,14 @@ from models.encoder import adapter
 from models.encoder.batching import collate
 from models.encoder.features import Featurizer
 from models.encoder.loading import encoder
-from models.encoder.network import Outputs
+from models.encoder.network import EXPRESSED, Outputs
 from models.language.weights import Found
 from models.training.examples import Labels, examples
 from models.training.losses import losses, total
 from models.training.options import Weights
 from tests.models.encoder.tiny import make_tokenizer
 from tests.models.training.talks import talk
-from tracker.stances import Stance
+from tracker.stances import Expressed, Stance
 
 EXAMPLES = examples([talk("x", Stance.SUPPORT, Stance.OPPOSE)])
 FEATURES = Featurizer(make_tokenizer())([one.request for one in EXAMPLES])
@@ -51,3 +51,18 @@ def test_a_trigger_that_is_not_shown_teaches_the_pointer_nothing(outputs: Output
     made = losses(outputs, FEATURES, [gone] * len(FEATURES))
     assert made["pointer"].item() == 0.0
     torch.stack(list(made.values())).sum().backward()
+
+
+def test_every_turn_shown_teaches_its_side(outputs: Outputs) -> None:
+    labels = [Labels(sides={"2": Expressed.NONE, "99": Expressed.NEUTRAL}) for _ in EXAMPLES]
+    made = losses(outputs, FEATURES, labels)["sides"]
+    logits = [
+        outputs.sides[row, at]
+        for row, features in enumerate(FEATURES)
+        for at, part in enumerate(features.parts)
+        if features.shown[part.turn] == "2"
+    ]
+    assert len(logits) == 2  # turn 2 itself, and turn 3 after it
+    none = EXPRESSED.index(Expressed.NONE)
+    missed = [-one.log_softmax(-1)[none].item() for one in logits]
+    assert made.item() == pytest.approx(sum(missed) / len(missed), abs=1e-5)

@@ -44,6 +44,7 @@ def test_a_foreign_proposition_moves_nothing() -> None:
     assert (labels.expressed, labels.after, labels.relevance) == (Expressed.NONE, Stance.SUPPORT, 0.0)
     assert labels.trigger is None
     assert labels.sources == set()
+    assert set(labels.sides.values()) == {Expressed.NONE}
 
 
 def test_chances_are_as_asked() -> None:
@@ -65,6 +66,7 @@ def test_beside_the_contrary_everyone_stands_on_the_other_side() -> None:
     assert (made.request.state, made.labels.expressed) == (Stance.OPPOSE, Expressed.SUPPORT)
     assert (flip.labels.after, made.labels.after) == (Stance.OPPOSE, Stance.SUPPORT)
     assert (made.labels.trigger, made.labels.sources) == (flip.labels.trigger, flip.labels.sources)
+    assert (flip.labels.sides["1"], made.labels.sides["1"]) == (Expressed.SUPPORT, Expressed.OPPOSE)
     assert turned(made, random.Random(0)) == flip
 
 

@@ -110,3 +110,33 @@ def test_lora_is_one_option(data: Path, base: Path, tmp_path: Path) -> None:
     assert invoke("encoder", *asked).exit_code == 0
     assert json.loads((out / "config.json").read_bytes())["lora"] == {"rank": 4, "alpha": 8}
     assert json.loads((out / "training.json").read_bytes())["options"]["rate"] == 5e-4
+
+
+def test_options_come_from_a_file_and_the_command_has_the_last_word(
+    data: Path, base: Path, tmp_path: Path
+) -> None:
+    file, out = tmp_path / "ablation.toml", tmp_path / "run"
+    file.write_text("turned = 0.0\nepochs = 2\nbatch = 5\n[weights]\nsides = 0.0\n", encoding="utf-8")
+    asked = ("encoder", "--data", data, "--base", base, "--out", out, "--options", file, "--epochs", 1)
+    assert invoke(*asked).exit_code == 0
+    options = json.loads((out / "training.json").read_bytes())["options"]
+    assert (options["turned"], options["epochs"], options["batch"]) == (0.0, 1, 5)
+    assert (options["weights"]["sides"], options["weights"]["expressed"]) == (0.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("turnd = 0.1", "turnd"),
+        ("turned = 2.0", "$.turned"),
+        ("[weights]\nsides = 'much'", "$.weights.sides"),
+        ("turned =", "Invalid value"),
+    ],
+)
+def test_a_wrong_options_file_says_where(text: str, said: str, data: Path, tmp_path: Path) -> None:
+    file = tmp_path / "wrong.toml"
+    file.write_text(text, encoding="utf-8")
+    result = invoke("encoder", "--data", data, "--out", tmp_path / "run", "--options", file)
+    assert result.exit_code == 1
+    assert said in result.output
+    assert not (tmp_path / "run").exists()
