@@ -9,10 +9,19 @@ from typing import Any, TypeAlias, TypeVar
 
 import msgspec
 
-from models.reader import Engine, ExplainRequest, ObserveRequest, ReaderRejected, ReaderUnavailable
+from models.reader import (
+    Engine,
+    ExplainRequest,
+    ObserveRequest,
+    Proposer,
+    ProposeRequest,
+    ReaderRejected,
+    ReaderUnavailable,
+)
 from tracker.context import WINDOW_TURNS, WindowTurn
 from tracker.observations import Explanation, Observation
-from tracker.records import MAX_NAME_BYTES
+from tracker.proposals import Proposal
+from tracker.records import MAX_NAME_BYTES, MAX_PROPOSITION_BYTES
 from tracker.stances import Stance
 
 MAX_RATIONALE_BYTES = 2 * 1024  # of UTF-8; a flip's message must fit what a broker takes
@@ -80,6 +89,11 @@ def explain(engine: Engine, requests: Sequence[ExplainRequest]) -> list[Explanat
     return check_explanations(requests, engine.explain(requests))
 
 
+def propose(engine: Proposer, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+    """The engine's proposals. Raises WrongAnswer where they are not the requests'."""
+    return check_proposals(requests, engine.propose(requests))
+
+
 def close(engine: Engine) -> None:
     """Have an engine give back what it holds beside memory, if it does; a call under way in it may fail."""
     if closing := getattr(engine, "close", None):
@@ -110,6 +124,23 @@ def check_explanations(
         _check(index, refined is None or _is_of(asked, refined))
         _check(index, _names_few(explanation))
     return [_cut(explanation) for explanation in explanations]
+
+
+def check_proposals(requests: Sequence[ProposeRequest], proposals: Sequence[Proposal]) -> list[Proposal]:
+    """The proposals, one a request and in order; one that no record could carry proposes nothing.
+
+    Raises WrongAnswer.
+    """
+    _check_count(requests, proposals)
+    for index, (request, proposal) in enumerate(zip(requests, proposals, strict=True)):
+        asked = (request.conversation, request.turns[-1].turn)
+        _check(index, (proposal.conversation, proposal.turn) == asked)
+    return [
+        proposal
+        if _declarable(proposal.proposition)
+        else msgspec.structs.replace(proposal, proposition=None, replaces=False)
+        for proposal in proposals
+    ]
 
 
 def execute(
@@ -196,6 +227,14 @@ def _cut(explanation: Explanation) -> Explanation:
         return explanation
     short = written[:MAX_RATIONALE_BYTES].decode(errors="ignore")  # between characters
     return msgspec.structs.replace(explanation, rationale=short)
+
+
+def _declarable(proposition: str | None) -> bool:
+    try:
+        size = len((proposition or "").encode())
+    except UnicodeEncodeError:  # half of a surrogate pair, as JSON can spell it
+        return False
+    return size <= MAX_PROPOSITION_BYTES and bool((proposition or "").strip())
 
 
 def _check_count(requests: Sequence[object], answers: Sequence[object]) -> None:

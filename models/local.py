@@ -9,8 +9,17 @@ import structlog
 
 from models import execution
 from models.engine_thread import EngineBusy, EngineClosed, EngineThread
-from models.reader import Engine, ExplainRequest, ObserveRequest, ReaderUnavailable
+from models.reader import (
+    CannotPropose,
+    Engine,
+    ExplainRequest,
+    ObserveRequest,
+    Proposer,
+    ProposeRequest,
+    ReaderUnavailable,
+)
 from tracker.observations import Explanation, Observation
+from tracker.proposals import Proposal
 
 Request = TypeVar("Request")
 Answer = TypeVar("Answer")
@@ -57,6 +66,16 @@ class LocalReader:
     async def explain(self, requests: Sequence[ExplainRequest]) -> list[Explanation]:
         """One explanation a request, in order."""
         return await self._read(partial(execution.explain, self._engine), requests)
+
+    async def propose(self, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+        """One proposal a request, in order. Raises CannotPropose where the engine finds no targets."""
+        if not isinstance(self._engine, Proposer):
+            raise CannotPropose(f"{type(self._engine).__name__} finds no targets")
+        return await self._read(partial(execution.propose, self._engine), requests)
+
+    async def proposes(self) -> bool:
+        """Whether the engine finds targets."""
+        return isinstance(self._engine, Proposer)
 
     async def close(self) -> None:
         """Close the engine, whose call under way ends by it if it can, and give the thread back.

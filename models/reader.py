@@ -5,12 +5,13 @@ never sees the dialogue: a request carries the new turn, the stored state and th
 """
 
 from collections.abc import Sequence
-from typing import Protocol, runtime_checkable
+from typing import Annotated, Protocol, runtime_checkable
 
 import msgspec
 
 from tracker.context import Window, WindowTurn, find
 from tracker.observations import Explanation, Observation
+from tracker.proposals import Proposal
 from tracker.stances import Stance
 
 
@@ -24,6 +25,10 @@ class ReaderUnavailable(Exception):
 
 class ReaderRejected(ValueError):
     """The reader answered that this request can never be read; asking again will not help."""
+
+
+class CannotPropose(ReaderRejected):
+    """The engine finds no targets: nobody gave it a Cartographer, or it cannot be talked to."""
 
 
 class ObserveRequest(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -52,6 +57,23 @@ class ExplainRequest(msgspec.Struct, frozen=True, omit_defaults=True):
     after: Stance
 
 
+class ProposeRequest(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A conversation's recent turns, for the Cartographer to say what they argue about."""
+
+    conversation: str
+    turns: Annotated[Window, msgspec.Meta(min_length=1)]  # oldest first; the last one prompts the question
+    proposition: str = ""  # of the found target that the debate may have left; "": there is none yet
+    tenant: str = "default"
+
+    @property
+    def shown(self) -> ObserveRequest:
+        """The same as a turn to be read, by which its language and its tokens are known."""
+        *before, last = self.turns
+        return ObserveRequest(
+            self.conversation, last, 0, "", self.proposition, Stance.UNKNOWN, tuple(before), self.tenant
+        )
+
+
 @runtime_checkable
 class Engine(Protocol):
     """A synchronous reader of turns; called from one worker thread at a time.
@@ -73,6 +95,15 @@ class Engine(Protocol):
 
 
 @runtime_checkable
+class Proposer(Engine, Protocol):
+    """An engine that also finds targets; what it raises means the same there."""
+
+    def propose(self, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+        """One proposal a request, in order."""
+        ...
+
+
+@runtime_checkable
 class Reader(Protocol):
     """What the stream awaits. Raises ReaderUnavailable or ReaderRejected, nothing else on purpose."""
 
@@ -82,6 +113,14 @@ class Reader(Protocol):
 
     async def explain(self, requests: Sequence[ExplainRequest]) -> list[Explanation]:
         """One explanation a request, in order."""
+        ...
+
+    async def propose(self, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+        """One proposal a request, in order. Raises CannotPropose where its engine finds no targets."""
+        ...
+
+    async def proposes(self) -> bool:
+        """Whether its engine finds targets."""
         ...
 
     async def close(self) -> None:

@@ -14,13 +14,21 @@ import structlog
 
 from models import execution
 from models.execution import PROBE, Answer, Failed, Outcome, PartlyRead, Rejected, Request
-from models.language.detection import Detector, primary
-from models.language.registry import InvalidSetting, ReaderSettings, build_engine
+from models.language.detection import Detector
+from models.language.registry import Built, InvalidSetting, ReaderSettings, build_engine
 from models.language.rule import UNDETERMINED
 from models.language.wheels import WeightsUnavailable
-from models.reader import Engine, ExplainRequest, ObserveRequest, ReaderUnavailable
+from models.reader import (
+    Engine,
+    ExplainRequest,
+    ObserveRequest,
+    Proposer,
+    ProposeRequest,
+    ReaderUnavailable,
+)
 from tracker.context import Window, WindowTurn
-from tracker.observations import Explanation, Mark, Observation
+from tracker.observations import Explanation, Mark, Observation, primary
+from tracker.proposals import Proposal
 
 Detect = Callable[[WindowTurn, Window], str]
 
@@ -37,20 +45,23 @@ def build(
     """
     if not routes and default.engine == "rule":
         return build_engine(default)  # it answers at once, and asks for no language
-    built: dict[ReaderSettings, Engine | None] = {default: build_engine(default)}
+    loaded: dict[ReaderSettings, Built] = {}
+    built: dict[ReaderSettings, Engine | None] = {default: build_engine(default, loaded)}
     for language, asked in (routes or {}).items():
         if asked not in built:
-            built[asked] = _route(language, asked)
+            built[asked] = _route(language, asked, loaded)
     usable = {language: engine for language, asked in (routes or {}).items() if (engine := built[asked])}
     engine = built[default]
     assert engine is not None
     unusable = frozenset(routes or {}) - usable.keys()
-    return RoutedEngine(usable, engine, Detector(), unusable=unusable, reads_all=reads_all)
+    finds = any(isinstance(one, Proposer) for one in (engine, *usable.values()))
+    made = FindingRoutes if finds else RoutedEngine
+    return made(usable, engine, Detector(), unusable=unusable, reads_all=reads_all)
 
 
-def _route(language: str, asked: ReaderSettings) -> Engine | None:
+def _route(language: str, asked: ReaderSettings, loaded: dict[ReaderSettings, Built]) -> Engine | None:
     try:
-        return build_engine(asked)
+        return build_engine(asked, loaded)
     except InvalidSetting as error:
         raise InvalidSetting(f"{error.field} of the reader of {language}", error.got, error.remedy) from None
     except WeightsUnavailable as error:
@@ -78,7 +89,8 @@ class RoutedEngine:
 
     def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
         """One observation a request, in order, with the turn's language in its model."""
-        return self._read(self._observed, [self._spoken(request) for request in requests], _language)
+        spoken = [self._spoken(request) for request in requests]
+        return self._read(self._observed, spoken, lambda request: self._engine(_language(request)))
 
     def explain(self, requests: Sequence[ExplainRequest]) -> list[Explanation]:
         """One explanation a request, in order, by the engine that its observation's language has."""
@@ -88,7 +100,7 @@ class RoutedEngine:
             )
             for request in requests
         ]
-        return self._read(self._explained, asked, lambda request: _language(request.observed))
+        return self._read(self._explained, asked, lambda request: self._engine(_language(request.observed)))
 
     def tokens(self, request: ObserveRequest) -> int:
         """About how many tokens a request costs the engine that will read it."""
@@ -111,13 +123,13 @@ class RoutedEngine:
         self,
         run: Callable[[Engine, Sequence[Request]], list[Answer]],
         requests: Sequence[Request],
-        language: Callable[[Request], str],
+        reading: Callable[[Request], Engine],
     ) -> list[Answer]:
         if not self._routes:
             return run(self._default, requests)  # whose failures are its own
         parts: dict[Engine, list[int]] = {}
         for place, request in enumerate(requests):
-            parts.setdefault(self._engine(language(request)), []).append(place)
+            parts.setdefault(reading(request), []).append(place)
         outcomes: dict[int, Outcome[Answer]] = {}
         for engine, places in parts.items():
             found = _outcomes(engine, partial(run, engine), [requests[place] for place in places])
@@ -144,6 +156,27 @@ class RoutedEngine:
         if self._reads_all and language not in self._unusable:
             return observation
         return msgspec.structs.replace(observation, marks=(*observation.marks, Mark.FALLBACK))
+
+
+class FindingRoutes(RoutedEngine):
+    """The same, where some of the engines find targets: those of a language whose own does not go to another.
+
+    A proposition is a sentence like any other, so whoever can word one is better than nobody.
+    """
+
+    def propose(self, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+        """One proposal a request, in order, by the engine that its newest turn's language has."""
+        return self._read(_proposed, requests, self._finding)
+
+    def _finding(self, request: ProposeRequest) -> Engine:
+        own = self._engine(_language(self._spoken(request.shown)))
+        engines = (own, self._default, *self._routes.values())
+        return next(engine for engine in engines if isinstance(engine, Proposer))
+
+
+def _proposed(engine: Engine, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+    assert isinstance(engine, Proposer)
+    return execution.propose(engine, requests)
 
 
 def _answers(outcomes: "list[Outcome[Answer]]") -> list[Answer]:

@@ -2,7 +2,9 @@
 
 import asyncio
 import datetime as dt
-from collections.abc import Callable
+import shutil
+import tempfile
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -10,7 +12,7 @@ from typing import Any
 import structlog
 
 from models.reader import Reader
-from stream import lag, topics
+from stream import lag, routes, topics
 from stream.agent import Agent
 from stream.kafka import faust_credentials
 from stream.processor import Bound, Processor
@@ -30,7 +32,7 @@ POLL_RECORDS = 500
 FETCH_BYTES = 2 * 1024 * 1024  # above any topic's max.message.bytes, else a record is skipped silently
 REQUEST_SECONDS = 90.0  # at least; Faust takes no less than a session's timeout
 START_TIMEOUT_SECONDS = 120.0
-STOP_TIMEOUT_SECONDS = 5.0
+STOP_TIMEOUT_SECONDS = 4.0  # of the app, and then of all else together: who stops a process waits for 10
 
 
 class AppFailed(Exception):
@@ -40,7 +42,9 @@ class AppFailed(Exception):
 def rules(settings: Settings) -> Rules:
     """The rules that settings make."""
     skew, reach = dt.timedelta(seconds=settings.clock_skew_seconds), dt.timedelta(days=settings.reach_days)
-    return Rules(settings.policy, Clock(skew, reach), settings.emit_persisted)
+    policy, policies = routes.policies(settings)
+    finds = settings.targets == "found"
+    return Rules(policy, Clock(skew, reach), settings.emit_persisted, policies, finds)
 
 
 def processor(settings: Settings, store: Store, reader: Reader) -> Processor:
@@ -103,7 +107,6 @@ async def run(
     reader: Reader,
     *,
     stop: asyncio.Event,
-    datadir: Path,
     ready: Callable[[], None] = lambda: None,
 ) -> None:
     """Make the topics, run the agent until `stop`, then stop it. Raises AppFailed, TopicsUnavailable."""
@@ -116,17 +119,20 @@ async def run(
         poison_attempts=settings.poison_attempts,
         batch_records=settings.batch_records,
     )
-    app = build(settings, agent, datadir)
+    folder = Path(tempfile.mkdtemp(prefix="volteface-faust-"))
+    app = build(settings, agent, folder)
     try:
         await topics.ensure(settings)
         async with asyncio.timeout(START_TIMEOUT_SECONDS):
             await app.start()
+        shutil.rmtree(folder)  # Faust keeps nothing there, and a process that is killed would leave it
         log.info("agent.started", run=settings.run, partitions=settings.partitions)
         ready()
         await _until(stop, app)
     except TimeoutError:
         raise AppFailed(f"the app did not start in {START_TIMEOUT_SECONDS:.0f} s") from None
     finally:
+        shutil.rmtree(folder, ignore_errors=True)
         await _stop(app, sender, store, reader)
         log.info("agent.stopped", run=settings.run, finished=agent.finished)
 
@@ -147,9 +153,13 @@ async def _until(stop: asyncio.Event, app: Any) -> None:
 
 
 async def _stop(app: Any, sender: Sender, store: Store, reader: Reader) -> None:
-    for part in (app.stop, sender.close, store.close, reader.close):
-        try:
-            async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
-                await part()
-        except Exception as error:  # each part is stopped, whatever becomes of the others
-            log.warning("stop.failed", part=type(getattr(part, "__self__", part)).__name__, error=repr(error))
+    await _ended(app.stop)
+    await asyncio.gather(*map(_ended, (sender.close, store.close, reader.close)))
+
+
+async def _ended(stop: Callable[[], Awaitable[None]]) -> None:
+    try:
+        async with asyncio.timeout(STOP_TIMEOUT_SECONDS):
+            await stop()
+    except Exception as error:  # each part is stopped, whatever becomes of the others
+        log.warning("stop.failed", part=type(getattr(stop, "__self__", stop)).__name__, error=repr(error))

@@ -1,13 +1,21 @@
-"""A conversation's records of one batch, in order, and how far they have come."""
+"""A conversation's records of one batch, in order, and how far they have come.
+
+One whose next record takes the ledger stalls: it leaves the waves until that record is refolded.
+"""
 
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import msgspec
+
 from stream import outbox
 from stream.store.port import Commit, ConversationKey, Loaded, Need
+from tracker import refold
 from tracker.conversation import Admitted, Conversation, Rules, admitted
-from tracker.records import CreateTurn, Reason, Record, Refused, record_id
+from tracker.corrections import needs_ledger
+from tracker.ledger import Ledger, LedgerEntry
+from tracker.records import CreateTurn, DeclareTarget, Reason, Record, Refused, record_id
 from tracker.settlement import Outcome
 
 
@@ -42,12 +50,24 @@ class Chain:
     refusals: list[Refusal] = field(default_factory=list)
     applied: set[str] = field(default_factory=set)
     created: set[str] = field(default_factory=set)
+    awaited: set[str] = field(default_factory=set)  # turns that a correction waits for
+    holders: set[str] = field(default_factory=set)  # whose states are loaded
+    entries: dict[int, LedgerEntry] = field(default_factory=dict)  # new and changed ones
+    ledger: Ledger | None = None  # as it was loaded
+    stalled: bool = False
 
     @classmethod
     def start(cls, key: ConversationKey, items: list[Item], loaded: Loaded) -> "Chain":
         """A chain at its first item."""
         return cls(
-            key, items, loaded, loaded.conversation, applied=set(loaded.applied), created=set(loaded.created)
+            key,
+            items,
+            loaded,
+            loaded.conversation,
+            applied=set(loaded.applied),
+            created=set(loaded.created),
+            awaited=set(loaded.awaited),
+            holders=set(need(key, items).holders),
         )
 
     @property
@@ -61,10 +81,14 @@ class Chain:
         return self.items[self.done]
 
     def admit(self, rules: Rules) -> Admitted | None:
-        """What the next item needs; items applied before and refused ones are done on the way."""
+        """What the next item needs; items applied before and refused ones are done on the way.
+
+        None where no item is left, and where the next one stalls the chain.
+        """
         while not self.finished:
             try:
-                if (admission := self._admit(rules)) is not None:
+                admission = self._admit(rules)
+                if admission is not None or self.stalled:
                     return admission
                 self.done += 1
             except Refused as refused:
@@ -78,12 +102,44 @@ class Chain:
         if isinstance(record, CreateTurn) and record.turn in self.created:
             remedy = "give every turn an id of its own"
             raise Refused(Reason.REPEATED_TURN, "turn", "a turn id that another record created", remedy)
+        if not isinstance(record, CreateTurn | DeclareTarget) or self._takes_ledger(record, rules):
+            self.stalled = True
+            return None
         return admitted(self.conversation, record, self.item.receipt, rules)
+
+    def _takes_ledger(self, record: Record, rules: Rules) -> bool:
+        if isinstance(record, CreateTurn) and record.turn in self.awaited:
+            return True
+        return needs_ledger(self.conversation.header, record, self.item.receipt, rules)
+
+    @property
+    def lacking(self) -> frozenset[str]:
+        """The holders whose states the items left may take and that are not loaded."""
+        known, holders = self.known, {pin.holder for pin in self.conversation.header.pins}
+        for item in self.items[self.done :]:
+            holders |= refold.holders(known, item.record)
+        return frozenset(holders) - self.holders
+
+    @property
+    def known(self) -> Ledger:
+        """The ledger as it stands, if it was loaded."""
+        assert self.ledger is not None
+        return {**self.ledger, **self.entries}
+
+    def add(self, asked: frozenset[str], loaded: Loaded) -> None:
+        """The states that it lacked and asked for, as they were when the chain began."""
+        self.holders |= asked
+        more = loaded.conversation.holders
+        holders = {**more, **self.conversation.holders}
+        self.conversation = msgspec.structs.replace(self.conversation, holders=holders)
 
     def refuse(self, refused: Refused) -> None:
         """Put the next item aside, unapplied."""
         self.refusals.append(Refusal(self.item.index, refused))
-        self.done += 1
+        self._pass()
+
+    def _pass(self) -> None:
+        self.done, self.stalled = self.done + 1, False
 
     def settle(self, outcome: Outcome) -> None:
         """Count the next item as applied."""
@@ -91,23 +147,35 @@ class Chain:
         self.applied.add(record_id(record))
         if isinstance(record, CreateTurn):
             self.created.add(record.turn)
+            self.awaited.discard(record.turn)
+        if outcome.entry.waits and outcome.entry.turn is not None:
+            self.awaited.add(outcome.entry.turn)
+        self.entries |= {entry.arrival: entry for entry in (*outcome.changed, outcome.entry)}
         self.conversation = outcome.conversation
         self.outcomes.append(outcome)
-        self.done += 1
+        self._pass()
 
     def commit(self, trim_before: dt.datetime | None) -> Commit:
         """All that the chain changed."""
-        changed = {moved.holder for outcome in self.outcomes for moved in outcome.states}
+        own = {outcome.entry.arrival for outcome in self.outcomes}
+        states = {holder: self.conversation.holders.get(holder, {}) for holder in self._changed()}
         return Commit(
             key=self.key,
             expected=self.loaded.conversation.header.version,
             header=self.conversation.header,
             window=self.conversation.window,
-            holders={holder: self.conversation.holders[holder] for holder in changed},
-            entries=[outcome.journal.entry for outcome in self.outcomes],
+            holders={holder: of_it for holder, of_it in states.items() if of_it},
+            forgotten=[holder for holder, of_it in states.items() if not of_it],
+            entries=[entry for arrival, entry in sorted(self.entries.items()) if arrival in own],
+            changed=[entry for arrival, entry in sorted(self.entries.items()) if arrival not in own],
             outbox=outbox.messages(self.outcomes),
             trim_before=trim_before,
         )
+
+    def _changed(self) -> list[str]:
+        """The holders whose states the chain changed."""
+        moved = {moved.holder for outcome in self.outcomes for moved in outcome.states}
+        return sorted(moved | {holder for outcome in self.outcomes for holder, _ in outcome.forgotten})
 
 
 def grouped(items: Sequence[Item]) -> dict[ConversationKey, list[Item]]:
@@ -122,9 +190,10 @@ def grouped(items: Sequence[Item]) -> dict[ConversationKey, list[Item]]:
 def need(key: ConversationKey, items: list[Item]) -> Need:
     """What must be loaded to apply the items."""
     creates = [item.record for item in items if isinstance(item.record, CreateTurn)]
+    holders = (getattr(item.record, "holder", None) for item in items)
     return Need(
         key,
-        frozenset(record.holder for record in creates),
+        frozenset(holder for holder in holders if holder is not None),
         frozenset(record_id(item.record) for item in items),
         frozenset(record.turn for record in creates),
     )

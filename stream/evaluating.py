@@ -1,7 +1,7 @@
 """What `volteface eval` does: dialogues in, systems run freely over them, a report and its pictures out."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -14,10 +14,11 @@ from models.datasets.files import MissingPart
 from models.datasets.open import open_dataset
 from models.evaluation import plots, report, runner, tables
 from models.evaluation.baselines import BASELINES, Priors
+from models.evaluation.patience import Patient
 from models.evaluation.prediction import Prediction
 from models.evaluation.report import Report, Run
 from models.reader import Engine
-from stream import roles
+from stream import roles, routes
 from stream.settings import Settings
 from tracker import keys
 from tracker.policy import Policy
@@ -33,11 +34,11 @@ Predict = Callable[[Sequence[Dialogue], runner.Progress], list[Prediction]]
 
 
 class System(msgspec.Struct, frozen=True):
-    """What is measured: a name, what reads dialogues when it is needed, and the policy it runs under."""
+    """What is measured: a name, what reads dialogues when it is needed, and the stamps of its policies."""
 
     name: str
     load: Callable[[], Predict]
-    policy: Policy
+    policy: str
 
 
 class NoDialogues(ValueError):
@@ -76,7 +77,7 @@ def systems(settings: Settings, baselines: Sequence[str], data: str, *, whole: b
     Baselines run under the default policy: thresholds fitted to a reader would silence them.
     """
     known = priors(data)
-    made = [_incremental(_name(settings), roles.engine_factory(settings), settings.policy)]
+    made = [_incremental(_name(settings), roles.engine_factory(settings), *routes.policies(settings))]
     made += [_whole(settings)] if whole else []
     for name in baselines:
         if name == UNTUNED:
@@ -88,12 +89,15 @@ def systems(settings: Settings, baselines: Sequence[str], data: str, *, whole: b
     return made
 
 
-def _incremental(name: str, make: Callable[[], Engine], policy: Policy) -> System:
+def _incremental(
+    name: str, make: Callable[[], Engine], policy: Policy, policies: Mapping[str, Policy] | None = None
+) -> System:
     def load() -> Predict:
-        engine = make()
-        return lambda found, progress: runner.run(found, engine, policy, progress=progress)
+        engine = Patient(make(), name)
+        return lambda found, progress: runner.run(found, engine, policy, policies=policies, progress=progress)
 
-    return System(name, load, policy)
+    stamps = (f"{language}: {one.stamp}" for language, one in (policies or {}).items())
+    return System(name, load, ", ".join((policy.stamp, *stamps)))
 
 
 def _whole(settings: Settings) -> System:
@@ -104,7 +108,7 @@ def _whole(settings: Settings) -> System:
     if settings.reader != "generative":
         settings = msgspec.structs.replace(settings, reader="generative", model=None, adapter=None)
     asked = roles.reader_settings(settings)
-    return System(WHOLE, lambda: dialogue.from_settings(asked).run, dialogue.LIKELIEST)
+    return System(WHOLE, lambda: dialogue.from_settings(asked).run, dialogue.LIKELIEST.stamp)
 
 
 def _name(settings: Settings) -> str:
@@ -114,12 +118,15 @@ def _name(settings: Settings) -> str:
 
 
 def run(found: Sequence[Dialogue], measured: System, announce: Announce) -> Run:
-    """A system's predictions; it is loaded, used and let go, so that one is held at a time."""
+    """A system's predictions; it is loaded, used and let go, so that one is held at a time.
+
+    Raises ReaderAway.
+    """
     predict = measured.load()
     progress = announce(measured.name, sum(len(dialogue.turns) for dialogue in found))
     began = time.monotonic()
     predictions = predict(found, progress)
-    return Run(measured.name, predictions, measured.policy.stamp, time.monotonic() - began)
+    return Run(measured.name, predictions, measured.policy, time.monotonic() - began)
 
 
 def write(made: Report, found: Sequence[Dialogue], runs: Sequence[Run], folder: Path) -> None:

@@ -6,7 +6,6 @@ import msgspec
 
 from stream.store.port import Message
 from tracker import keys, records
-from tracker.events import EventType
 from tracker.ledger import HeaderRow, StateRow
 from tracker.records import Record
 from tracker.settlement import Outcome
@@ -36,9 +35,10 @@ def _messages(outcome: Outcome) -> tuple[Message, ...]:
     for event in outcome.events:
         value = msgspec.json.encode(event)
         sent.append(Message(STANCES, key, value))
-        if event.type is EventType.FLIPPED:
+        if event.previous is not msgspec.UNSET:  # a flip, or the retraction of one
             sent.append(Message(FLIPS, key, value))
-    return tuple(sent)
+    # Last: what it led to is known before the log says that there is a new target.
+    return (*sent, *map(of_record, outcome.found))
 
 
 def _states(outcome: Outcome) -> list[Message]:
@@ -55,13 +55,11 @@ def _states(outcome: Outcome) -> list[Message]:
         )
         for moved in outcome.states
     )
+    sent = [(row.holder, row.target, msgspec.json.encode(row)) for row in rows]
+    gone = [(holder, target, None) for holder, target in outcome.forgotten]
     return [
-        Message(
-            STATES,
-            keys.holder_key(row.tenant, row.conversation, row.holder, row.target),
-            msgspec.json.encode(row),
-        )
-        for row in rows
+        Message(STATES, keys.holder_key(journal.tenant, journal.conversation, holder, target), value)
+        for holder, target, value in [*sent, *gone]
     ]
 
 

@@ -1,6 +1,7 @@
 """A batch's way: load, read wave by wave, fold, explain flips, commit. No Kafka here.
 
-What a bound or an outage leaves over stays unfinished, and what was done until then is committed.
+Conversations whose next record takes the ledger leave the waves; they are gone on with when the others are
+committed. What a bound or an outage leaves over stays unfinished, and what was done until then is committed.
 """
 
 import datetime as dt
@@ -12,9 +13,9 @@ import msgspec
 import structlog
 
 from models.reader import Reader, ReaderUnavailable
-from stream import waves
+from stream import isolation, refolds, waves
 from stream.chain import Chain, Item, Refusal, grouped, need
-from stream.store.port import ConversationKey, Loaded, Outbox, Store
+from stream.store.port import ConversationKey, Loaded, Need, Outbox, Store
 from tracker.conversation import Rules
 from tracker.targets import first
 
@@ -64,7 +65,7 @@ class Processor:
         rooms: Rooms = no_rooms,
         live: bool = False,
         bound: Bound | None = None,
-        attempts: int = waves.ATTEMPTS,
+        attempts: int = isolation.ATTEMPTS,
     ) -> None:
         """`attempts`: how often a record may break the engine alone before it is refused."""
         self._store, self._reader, self._rules, self._attempts = store, reader, rules, attempts
@@ -81,8 +82,11 @@ class Processor:
         for _ in range(COMMIT_ATTEMPTS):
             chains = await self._start(pending)
             outage = await self._waves(chains, deadline)
+            stalled = [chain for chain in chains if chain.stalled]
+            pending = await self._commit([chain for chain in chains if not chain.stalled], result)
+            outage = outage or await self._refolds(stalled, deadline)
+            pending |= await self._commit(stalled, result)
             result.outage = result.outage or outage
-            pending = await self._commit(chains, result)
             if not pending:
                 return result
             log.info("commit.contended", conversations=len(pending))
@@ -108,7 +112,7 @@ class Processor:
 
     async def _waves(self, chains: list[Chain], deadline: float) -> ReaderUnavailable | None:
         for wave in range(self._bound.waves):
-            unfinished = [chain for chain in chains if not chain.finished]
+            unfinished = [chain for chain in chains if not chain.finished and not chain.stalled]
             if not unfinished or (wave and time.monotonic() > deadline):
                 return None
             try:
@@ -116,6 +120,36 @@ class Processor:
             except ReaderUnavailable as outage:
                 return outage
         return None
+
+    async def _refolds(self, chains: list[Chain], deadline: float) -> ReaderUnavailable | None:
+        """The rest of the chains that left the waves, record by record; at least one of each is tried."""
+        for round_ in range(self._bound.waves):
+            unfinished = [chain for chain in chains if not chain.finished]
+            stalled = [chain for chain in unfinished if chain.stalled]
+            others = [chain for chain in unfinished if not chain.stalled]
+            if not unfinished or (round_ and time.monotonic() > deadline):
+                return None
+            try:
+                await self._provide(stalled)
+                await refolds.run(stalled, self._reader, self._rules, self._attempts)
+                await waves.run(others, self._reader, self._rules, self._attempts)
+            except ReaderUnavailable as outage:
+                return outage
+        return None
+
+    async def _provide(self, chains: list[Chain]) -> None:
+        """The ledgers of chains that have none yet, and the states that their records may take."""
+        bare = [chain for chain in chains if chain.ledger is None]
+        if not bare:
+            return
+        ledgers = await self._store.ledgers([chain.key for chain in bare])
+        for chain, ledger in zip(bare, ledgers, strict=True):
+            chain.ledger = ledger
+        lacking = [(chain, asked) for chain in bare if (asked := chain.lacking)]
+        if lacking:
+            loaded = await self._store.load([Need(chain.key, asked) for chain, asked in lacking])
+            for (chain, asked), more in zip(lacking, loaded, strict=True):
+                chain.add(asked, more)
 
     async def _commit(self, chains: list[Chain], result: Processed) -> dict[ConversationKey, list[Item]]:
         """Commit what the chains changed; the items of chains whose version moved must be done again."""

@@ -2,23 +2,26 @@
 
 import asyncio
 import signal
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import Any
 
+import structlog
+
 from models import routing
-from models.language.registry import ReaderSettings
+from models.language.registry import InvalidSetting, ReaderSettings
+from models.language.settings import TALKING
 from models.local import LocalReader
-from models.reader import Engine, Reader
+from models.reader import Engine, Reader, ReaderUnavailable
 from models.worker import server
 from models.worker.client import ClientConfig, WorkerReader
 from models.worker.lanes import BatchLimits
 from stream import app, routes
 from stream.settings import Settings
 from stream.store.redis import RedisStore
+
+log = structlog.get_logger(__name__)
 
 
 def engine_factory(settings: Settings) -> Callable[[], Engine]:
@@ -38,6 +41,8 @@ def reader_settings(settings: Settings) -> ReaderSettings:
         device=settings.device,
         dtype=settings.dtype,
         threads=settings.threads,
+        critic=settings.critic and settings.reader in TALKING,
+        finds=settings.targets == "found" and settings.reader in TALKING,
         batch_tokens=settings.batch_tokens,
         hub=settings.hub,
         remote_url=settings.remote_url,
@@ -50,10 +55,29 @@ def reader_settings(settings: Settings) -> ReaderSettings:
 
 
 async def reader(settings: Settings) -> Reader:
-    """The worker's client where a worker is set, else the engine in this process."""
+    """The worker's client where a worker is set, else the engine in this process.
+
+    Raises InvalidSetting where targets are to be found and the worker's engine finds none.
+    """
     if settings.worker:
-        return _worker_reader(settings, settings.worker)
+        read = _worker_reader(settings, settings.worker)
+        if settings.targets == "found":
+            await _check_proposes(read)
+        return read
     return await LocalReader.load(engine_factory(settings), timeout=settings.reader_seconds)
+
+
+async def _check_proposes(read: WorkerReader) -> None:
+    """A worker that is not there yet is not held against it: it is asked again at the first turns."""
+    try:
+        if await read.proposes():
+            return
+    except ReaderUnavailable as error:
+        log.warning("reader.targets_unchecked", error=str(error))
+        return
+    await read.close()
+    remedy = f"start it with VOLTEFACE_TARGETS=found and VOLTEFACE_READER={' or '.join(TALKING)}"
+    raise InvalidSetting("VOLTEFACE_TARGETS", "found, but the worker's engine finds none", remedy)
 
 
 def _worker_reader(settings: Settings, address: str) -> WorkerReader:
@@ -82,9 +106,9 @@ def store(settings: Settings) -> RedisStore:
 
 async def agent(settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
     """Run the agent until SIGTERM or SIGINT. Raises AppFailed, TopicsUnavailable."""
-    with stopping() as stop, tempfile.TemporaryDirectory(prefix="volteface-faust-") as datadir:
+    with stopping() as stop:
         read = await reader(settings)
-        await app.run(settings, store(settings), read, stop=stop, datadir=Path(datadir), ready=ready)
+        await app.run(settings, store(settings), read, stop=stop, ready=ready)
 
 
 async def everything(settings: Settings, worker_port: int) -> None:
@@ -97,7 +121,7 @@ async def everything(settings: Settings, worker_port: int) -> None:
         return
     config, ended = _worker_config(settings, "127.0.0.1", worker_port), asyncio.Event()
     listening: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-    with stopping() as stop, tempfile.TemporaryDirectory(prefix="volteface-faust-") as datadir:
+    with stopping() as stop:
         serving = asyncio.ensure_future(
             server.serve(engine_factory(settings), config, stop=ended, on_listening=listening.set_result)
         )
@@ -107,7 +131,7 @@ async def everything(settings: Settings, worker_port: int) -> None:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if listening.done():
                 read = _worker_reader(settings, f"http://{config.host}:{listening.result()}")
-                await app.run(settings, store(settings), read, stop=stop, datadir=Path(datadir))
+                await app.run(settings, store(settings), read, stop=stop)
         finally:
             ended.set()  # the agent first: a worker that drains would only hold it up
             await serving

@@ -1,6 +1,7 @@
 """Readers by language: the `[[readers]]` tables of the settings file, each over the top-level settings.
 
-A table has `languages` and, where they differ from the top level, `reader`, `model`, `adapter` and the like.
+A table has `languages` and, where they differ from the top level, `reader`, `model`, `adapter`, `policy` and
+the like. Each reader is judged by a policy of its own: thresholds fitted to one say nothing about another.
 A table for "*" stands for all languages that no other names: without it the top-level settings read these,
 and every such event is marked `fallback`.
 """
@@ -13,8 +14,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 
 from models.encoder import shipped
-from models.language.detection import primary
+from models.language.settings import TALKING
 from stream.options import Option, SettingsError, Source, kind_of, taken
+from stream.sources import read_toml
+from tracker.observations import primary
+from tracker.policy import Policy
 
 if TYPE_CHECKING:
     from stream.settings import Settings
@@ -22,8 +26,11 @@ if TYPE_CHECKING:
 KEY = "readers"
 LANGUAGES = "languages"
 OTHERS = "*"
-TAKEN = ("reader", "model", "adapter", "device", "dtype", "threads", "batch_tokens")
+POLICY = "policy"
+CRITIC = "critic"
+TAKEN = ("reader", CRITIC, "model", "adapter", POLICY, "device", "dtype", "threads", "batch_tokens")
 REMOTE = "remote_"  # begins the settings of engine `remote`: each may differ by language
+EXEMPTIONS = ("exempt_holders", "exempt_kinds")  # decided before a turn is read, so by one policy for all
 
 Tags = Annotated[
     tuple[Annotated[str, msgspec.Meta(pattern=r"\A(\*|[A-Za-z]{2,8}([_-][A-Za-z0-9]{1,8})*)\Z")], ...],
@@ -41,8 +48,13 @@ class Route(msgspec.Struct, frozen=True):
         """Without values, as settings themselves: a remote server's key may be among them."""
         return f"Route({', '.join(self.languages)})"
 
+    def __str__(self) -> str:
+        """For people: who is read, and the stamp of the policy that judges it, once that is known."""
+        languages, policy = ", ".join(self.languages), self.given.get(POLICY)
+        return f"{languages} by policy {policy.stamp}" if policy else languages
+
     def __rich_repr__(self) -> list[tuple[str, object]]:
-        """The same for rich, which would ask msgspec's own method."""
+        """As __repr__ for rich, which would ask msgspec's own method."""
         return [("languages", self.languages)]
 
 
@@ -51,9 +63,49 @@ def read(tables: object, folder: Path, options: Iterable[Option]) -> tuple[Route
     if not isinstance(tables, list) or not all(isinstance(table, dict) for table in tables):
         raise SettingsError(KEY, Source.FILE, kind_of(tables), "write each as a table, [[readers]]")
     known = {one.key: one for one in options if one.key in TAKEN or one.key.startswith(REMOTE)}
+    known[POLICY] = msgspec.structs.replace(known[POLICY], reads=_thresholds)
     routes = tuple(_route(f"{KEY}[{at}]", table, folder, known) for at, table in enumerate(tables))
     _check_once([language for route in routes for language in route.languages])
     return routes
+
+
+def check_critics(top: str, routes: Sequence[Route]) -> None:
+    """Raises SettingsError for a table that asks for a critic whose reader cannot be talked to."""
+    for at, route in enumerate(routes):
+        reader = route.given.get("reader", top)
+        if route.given.get(CRITIC) and reader not in TALKING:
+            got, remedy = (
+                f"true with reader {reader}",
+                f"leave it out, or set reader to {' or '.join(TALKING)}",
+            )
+            raise SettingsError(f"{KEY}[{at}].{CRITIC}", Source.FILE, got, remedy)
+
+
+def judged(settings: "Settings", *, explicit: bool) -> tuple[Route, ...]:
+    """The routes of settings, each with its reader's policy; `explicit`: the operator set the top's.
+
+    A route's own policy goes before its adapter's, this before the top's. A top policy that nobody set came
+    with the top's adapter, and is for no other. Raises SettingsError.
+    """
+    routes = []
+    for at, route in enumerate(settings.readers):
+        policy = route.given.get(POLICY) or _comes_with(f"{KEY}[{at}].{POLICY}", settings, route, explicit)
+        exempt = {name: getattr(settings.policy, name) for name in EXEMPTIONS}
+        given = {**route.given, POLICY: msgspec.structs.replace(policy, **exempt)}
+        routes.append(Route(route.languages, given))
+    return tuple(routes)
+
+
+def policies(settings: "Settings") -> tuple[Policy, dict[str, Policy]]:
+    """The default reader's policy, and those of the languages that have a reader of their own."""
+    default, by_language, _ = chosen(settings)
+    return default.policy, {language: one.policy for language, one in by_language.items()}
+
+
+def engines(top: str, routes: Iterable[Route]) -> set[str]:
+    """The engines that read, given the top-level one; a table for all others takes its place."""
+    replaced = any(OTHERS in route.languages for route in routes)
+    return {route.given.get("reader", top) for route in routes} | (set() if replaced else {top})
 
 
 def over(settings: "Settings", route: Route) -> "Settings":
@@ -86,6 +138,28 @@ def _route(name: str, table: Mapping[str, Any], folder: Path, known: Mapping[str
         except SettingsError as error:
             raise SettingsError(f"{name}.{key}", Source.FILE, error.got, error.remedy) from None
     return Route(_languages(f"{name}.{LANGUAGES}", table.get(LANGUAGES)), given)
+
+
+def _thresholds(path: Path) -> Policy:
+    """The policy of a reader by language. Raises OSError, ValueError."""
+    for key in EXEMPTIONS:
+        if key in read_toml(path, dict[str, Any]):
+            raise ValueError(f"{key} holds for all readers, so it belongs in the top-level policy")
+    return read_toml(path, Policy)
+
+
+def _comes_with(name: str, settings: "Settings", route: Route, explicit: bool) -> Policy:
+    """The policy of a route that names none."""
+    adapter = over(settings, route).adapter
+    if adapter == settings.adapter:
+        return settings.policy
+    if adapter is None or not (file := adapter / shipped.POLICY).is_file():
+        return settings.policy if explicit else Policy()
+    try:
+        return _thresholds(file)
+    except (OSError, ValueError) as error:
+        remedy = f"mend {file}, or set a policy of its own: {error}"
+        raise SettingsError(name, Source.DEFAULT, "the adapter's", remedy) from None
 
 
 def _languages(name: str, raw: object) -> tuple[str, ...]:

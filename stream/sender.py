@@ -22,7 +22,7 @@ from stream.topics import topic
 log = structlog.get_logger(__name__)
 
 MAX_REQUEST_BYTES = 1_000_000
-STOP_TIMEOUT_SECONDS = 5.0
+STOP_TIMEOUT_SECONDS = 1.5  # twice: to stop, and where that fails to let go
 
 Headers = Sequence[tuple[str, bytes]]
 ToSend = tuple[Message, Headers]

@@ -14,7 +14,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from models.encoder import shipped
-from models.language.settings import default_threads
+from models.language.settings import TALKING, default_threads
 from models.language.wheels import cache_folder
 from stream import routes
 from stream.addresses import (
@@ -73,6 +73,7 @@ class Room(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 Security = Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"]
 Mechanism = Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"]
 Engine = Literal["encoder", "generative", "remote", "rule"]
+Targets = Literal["declared", "found"]
 DType = Literal["auto", "float32", "bfloat16", "int8"]
 Level = Literal["debug", "info", "warning", "error"]
 Format = Literal["json", "console"]
@@ -117,6 +118,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     )
 
     reader: Annotated[Engine, about("Engine that reads turns")] = "encoder"
+    critic: Annotated[
+        bool, about("Have the engine's model check every flip's explanation, and mend it once")
+    ] = False
+    targets: Annotated[
+        Targets, about("Where targets come from; found: the Cartographer looks for some, too")
+    ] = "declared"
     model: Annotated[Path | None, about("Folder of the language model; unset: the wheel's")] = None
     adapter: Annotated[
         Path | None, about("Folder of a trained adapter; unset: the encoder's own, others are untrained")
@@ -236,10 +243,10 @@ def survey(environment: Mapping[str, str] | None = None) -> tuple[Row, ...]:
 
 
 def _readers(found: Found) -> str:
-    count, default = len(found.values.get(routes.KEY, ())), found.values["reader"]
+    tables, default = found.values.get(routes.KEY, ()), found.values["reader"]
     if found.sources["reader"] is Source.ENVIRONMENT and routes.KEY in found.raw:
         return f"0 tables in force: VOLTEFACE_READER makes {default} read all languages"
-    return f"{count} tables, default {default}"
+    return "; ".join((f"{len(tables)} tables, default {default}", *map(str, tables)))
 
 
 def _file_row(found: Found, key: str, value: str, help_: str) -> Row:
@@ -261,14 +268,28 @@ def _complete(found: Found) -> None:
         values[routes.KEY] = ()
     if values["reader"] == "encoder" and values["model"] is None and found.sources["adapter"] is unset:
         found.put("adapter", shipped.ADAPTER)
-    if values["adapter"] is None or found.sources["policy"] is not unset:
+    if values["adapter"] is not None and found.sources["policy"] is unset:
+        _complete_policy(found, values["adapter"] / shipped.POLICY)
+    if values.get(routes.KEY) and not found.problems:
+        _complete_routes(found)
+
+
+def _complete_policy(found: Found, file: Path) -> None:
+    if not file.is_file():
         return
-    if (file := values["adapter"] / shipped.POLICY).is_file():
-        try:
-            found.put("policy", _policy(file), shown=str(file))
-        except (OSError, ValueError) as error:
-            remedy = f"mend {file}, or set a policy of your own: {error}"
-            found.problems["policy"] = SettingsError("VOLTEFACE_POLICY", unset, "the adapter's", remedy)
+    try:
+        found.put("policy", _policy(file), shown=str(file))
+    except (OSError, ValueError) as error:
+        remedy = f"mend {file}, or set a policy of your own: {error}"
+        found.problems["policy"] = SettingsError("VOLTEFACE_POLICY", Source.DEFAULT, "the adapter's", remedy)
+
+
+def _complete_routes(found: Found) -> None:
+    explicit = found.sources["policy"] is not Source.DEFAULT
+    try:
+        found.values[routes.KEY] = routes.judged(Settings(**found.values), explicit=explicit)
+    except SettingsError as error:
+        found.problems[routes.KEY] = error
 
 
 def _check_together(found: Found) -> None:
@@ -277,9 +298,30 @@ def _check_together(found: Found) -> None:
         _need(found, ("broker_username", "broker_password"), "or choose a broker security without SASL")
     if found.values["broker_certfile"] or found.values["broker_keyfile"]:
         _need(found, ("broker_certfile", "broker_keyfile"), "a client certificate needs both its files")
+    if not found.values["worker"]:  # else the worker's own settings say what reads
+        _check_talks(found)
     if found.values["reader"] == "remote":
         _need(found, ("remote_url", "remote_model"), "engine remote asks a server")
     _check_batch(found)
+
+
+def _check_talks(found: Found) -> None:
+    """Critic and Cartographer need a model that can be talked to: the default's, or that of some language."""
+    tables = found.values.get(routes.KEY, ())
+    try:
+        routes.check_critics(found.values["reader"], tables)
+    except SettingsError as error:
+        found.problems[routes.KEY] = error
+    readers = routes.engines(found.values["reader"], tables)
+    if readers & set(TALKING):
+        return
+    needing = {"critic": found.values["critic"], "targets": found.values["targets"] == "found"}
+    for option in SETTINGS:
+        if needing.get(option.key):
+            got = f"{option.shown(found.values[option.key])} with reader {', '.join(sorted(readers))}"
+            remedy = f"set VOLTEFACE_READER, or a [[readers]] table's reader, to {' or '.join(TALKING)}"
+            source = found.sources[option.key]
+            found.problems[option.key] = SettingsError(option.name(source), source, got, remedy)
 
 
 def _check_batch(found: Found) -> None:

@@ -6,10 +6,11 @@ from itertools import islice
 
 from models.reader import ReaderUnavailable
 from stream.chain import Item
-from stream.outbox import STANCES
+from stream.outbox import STANCES, TURNS
 from stream.platforms import Line
 from stream.processor import Processed, Processor
-from stream.store.port import Store
+from stream.store.port import Message, Store
+from tracker.parsing import parse_keyed
 from tracker.records import Record, Refused
 
 BATCH_LINES = 64
@@ -65,21 +66,30 @@ async def _events(
         result = await processor.process(items)
         for refusal in result.refusals:
             refused(records[refusal.index][0], refusal.refused)
-        for event in _sent(result):
-            yield event
+        for message in _sent(result, STANCES):
+            if message.value is not None:
+                yield message.value
         await store.delivered({key: tuple(outbox) for key, outbox in result.outboxes.items()})
         unfinished = set(result.unfinished)
         came_on = len(unfinished) < len(items)
-        items = [item for item in items if item.index in unfinished]
+        line = max((records[item.index][0] for item in items if item.index not in unfinished), default=0)
+        left = [item for item in items if item.index in unfinished]
+        items = [*_returned(result, records, line), *left]
         outages = await _pause(result.outage, 0 if came_on else outages)
 
 
-def _sent(result: Processed) -> Iterator[bytes]:
+def _returned(result: Processed, records: list[tuple[int, Record]], line: int) -> Iterator[Item]:
+    """Targets that were found on the way: no log brings them back here, so they go before what is left."""
+    for message in _sent(result, TURNS):
+        record = parse_keyed(message.key, message.value)
+        yield Item(len(records), record)
+        records.append((line, record))
+
+
+def _sent(result: Processed, topic: str) -> Iterator[Message]:
     for outbox in result.outboxes.values():
         for arrival in sorted(outbox):
-            for message in outbox[arrival]:
-                if message.topic == STANCES and message.value is not None:
-                    yield message.value
+            yield from (message for message in outbox[arrival] if message.topic == topic)
 
 
 async def _pause(outage: ReaderUnavailable | None, outages: int) -> int:

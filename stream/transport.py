@@ -9,8 +9,13 @@ Faust lets the broker hold a fetch for 1.5 s. Apache Kafka answers as soon as so
 looks again now and then: a turn that came alone stood there for up to 1.3 s, and for milliseconds this way.
 Faust's consumer commits in its thread until the broker answers: with the broker gone, a process that was told
 to stop would never end.
+
+Faust forgets what was acked of a partition that moves, though the group still takes commits then: all that
+was done since the last one would be read again by whoever gets it. Here it is committed first.
 """
 
+import asyncio
+from contextlib import suppress
 from typing import Any
 
 import faust
@@ -18,6 +23,8 @@ from faust.transport.drivers import aiokafka as driver
 from mode.threads import WorkerThread
 
 FETCH_WAIT_MS = 50
+NO_GENERATION = -1  # what aiokafka sets where the group does not know it any more
+REVOKED_COMMIT_SECONDS = 2.0  # a rebalance must not wait for a broker that does not answer
 
 
 class _Daemon(WorkerThread):  # type: ignore[misc]  # mode and Faust ship no types
@@ -33,6 +40,11 @@ class _Thread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         consumer = super()._create_worker_consumer(transport)
         consumer._fetch_max_wait_ms = FETCH_WAIT_MS  # Faust has no setting for it
         return consumer
+
+    @property
+    def in_group(self) -> bool:
+        """Whether the group still counts on us: one that it has evicted may hold old acks."""
+        return bool(self._ensure_consumer()._coordinator.generation > NO_GENERATION)
 
     async def seek_to_committed(self) -> Any:
         """Go back to the committed offsets, or to the beginning where there are none."""
@@ -57,6 +69,13 @@ class _Thread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
 
 
 class _Consumer(driver.Consumer):  # type: ignore[misc]
+    async def on_partitions_revoked(self, revoked: Any) -> None:
+        if self._thread.in_group:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(REVOKED_COMMIT_SECONDS):
+                    await self.commit(revoked)
+        await super().on_partitions_revoked(revoked)
+
     def _new_consumer_thread(self) -> Any:
         return _Thread(self, loop=self.loop, beacon=self.beacon)
 

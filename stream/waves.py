@@ -1,35 +1,35 @@
 """A wave: the next record of every conversation of a batch, read by one request and explained by one.
 
 A record that the reader cannot read, or that breaks its engine alone again and again, is refused and holds
-nobody up; an engine that breaks on a harmless turn, too, is an outage.
+nobody up; an engine that breaks on a harmless turn, too, is an outage. A conversation for which no target can
+be found has none, and its turn is applied all the same.
 """
 
-import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from models.execution import PROBE, EngineFailed
-from models.reader import ExplainRequest, ObserveRequest, Reader, ReaderRejected, ReaderUnavailable
+import structlog
+
+from models.reader import ExplainRequest, ObserveRequest, ProposeRequest, Reader
 from stream.chain import Chain
+from stream.isolation import ATTEMPTS, Isolation
+from tracker.context import extended
 from tracker.conversation import (
     Admitted,
     Conversation,
     Folded,
     Rules,
-    WrongObservation,
     explained,
     folded,
     state_before,
 )
 from tracker.observations import Explanation, Observation
-from tracker.records import CreateTurn, Reason, Refused
+from tracker.proposals import records
+from tracker.records import CreateTurn, DeclareTarget, Reason, Refused
 from tracker.settlement import settled
 from tracker.stances import TransitionKind
 
-ATTEMPTS = 5  # with a record that breaks the engine
-PAUSE_SECONDS = 0.2  # after the first of them, then longer each time
-
-Ask = Callable[[list["Step"]], Awaitable[None]]
+log = structlog.get_logger(__name__)
 
 
 @dataclass(slots=True)
@@ -40,7 +40,13 @@ class Step:
     admission: Admitted
     requests: list[ObserveRequest]
     folds: list[Folded] = field(default_factory=list)
+    found: tuple[DeclareTarget, ...] = ()
     rejected: str | None = None
+
+    @property
+    def asks(self) -> bool:
+        """Whether the Cartographer is to be asked."""
+        return self.admission.inquiry is not None and self.rejected is None
 
     @property
     def flips(self) -> list[int]:
@@ -54,14 +60,20 @@ class Step:
             for at in self.flips
         ]
 
+    def reject(self, why: str) -> None:
+        """Its record cannot be read."""
+        self.rejected = why
+
 
 async def run(chains: Sequence[Chain], reader: Reader, rules: Rules, attempts: int = ATTEMPTS) -> None:
     """Apply one record of every chain. Raises ReaderUnavailable, with no chain moved by a reading."""
-    isolation = _Isolation(reader, attempts)
+    isolation = Isolation(reader, attempts)
     steps = [step for chain in chains if (step := _step(chain, rules)) is not None]
-    await isolation.each(steps, lambda part: _observe(part, reader, rules))
+    await isolation.each(steps, lambda part: _observe(part, reader, rules), Step.reject)
     flipped = [step for step in steps if step.flips]
-    await isolation.each(flipped, lambda part: _explain(part, reader, rules))
+    await isolation.each(flipped, lambda part: _explain(part, reader, rules), Step.reject)
+    if asking := [step for step in steps if step.asks]:
+        await isolation.each(asking, lambda part: _propose(part, reader), _find_nothing)
     for step in steps:
         _settle(step, rules)
 
@@ -92,52 +104,12 @@ def _requests(conversation: Conversation, admission: Admitted) -> list[ObserveRe
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class _Isolation:
-    """Asks a reader for all steps at once; where that fails, for each half, to find which step it is."""
-
-    reader: Reader
-    attempts: int
-
-    async def each(self, steps: list[Step], ask: Ask, attempt: int = 1) -> None:
-        """Ask for the steps; those that cannot be read are marked. Raises ReaderUnavailable."""
-        try:
-            await ask(steps)
-            return
-        except WrongObservation as wrong:  # the reader mixed answers up; a turn is never refused for that
-            raise ReaderUnavailable(str(wrong)) from wrong
-        except ReaderRejected as rejected:
-            why = str(rejected)
-        except EngineFailed as failed:
-            if not await self._reads():
-                raise  # it breaks on everything: no record's fault
-            why = f"{failed}, {self.attempts} times"
-            if len(steps) == 1 and attempt < self.attempts:
-                await asyncio.sleep(PAUSE_SECONDS * attempt)
-                await self.each(steps, ask, attempt + 1)
-                return
-        if len(steps) == 1:
-            steps[0].rejected = why
-            return
-        middle = len(steps) // 2
-        for half in (steps[:middle], steps[middle:]):
-            await self.each(half, ask)
-
-    async def _reads(self) -> bool:
-        """Whether a harmless turn is read now."""
-        try:
-            await self.reader.observe([PROBE])
-        except (ReaderUnavailable, ReaderRejected):
-            return False
-        return True
-
-
 async def _observe(steps: list[Step], reader: Reader, rules: Rules) -> None:
     requests = [request for step in steps for request in step.requests]
     answers = iter(await reader.observe(requests) if requests else [])
     for step in steps:
         observations: list[Observation] = [next(answers) for _ in step.requests]
-        step.folds = list(folded(step.chain.conversation, step.admission, observations, rules.policy))
+        step.folds = list(folded(step.chain.conversation, step.admission, observations, rules))
 
 
 async def _explain(steps: list[Step], reader: Reader, rules: Rules) -> None:
@@ -146,7 +118,28 @@ async def _explain(steps: list[Step], reader: Reader, rules: Rules) -> None:
     for step in steps:
         for at in step.flips:
             explanation: Explanation = next(answers)
-            step.folds[at] = explained(step.chain.conversation, step.folds[at], explanation, rules.policy)
+            step.folds[at] = explained(step.chain.conversation, step.folds[at], explanation, rules)
+
+
+async def _propose(steps: list[Step], reader: Reader) -> None:
+    for step, proposal in zip(steps, await reader.propose([*map(_question, steps)]), strict=True):
+        record, asked = step.admission.record, step.admission.inquiry
+        assert isinstance(record, CreateTurn)
+        assert asked is not None
+        targets = step.chain.conversation.header.targets
+        step.found = records(targets, asked, record, step.admission.sent_at, proposal)
+
+
+def _question(step: Step) -> ProposeRequest:
+    conversation, asked, turn = step.chain.conversation, step.admission.inquiry, step.admission.turn
+    assert asked is not None
+    assert turn is not None
+    known = asked.target.proposition if asked.target else ""
+    return ProposeRequest(conversation.name, extended(conversation.window, turn), known, conversation.tenant)
+
+
+def _find_nothing(step: Step, why: str) -> None:
+    log.warning("target.not_found", arrival=step.chain.conversation.header.version + 1)
 
 
 def _settle(step: Step, rules: Rules) -> None:
@@ -155,4 +148,9 @@ def _settle(step: Step, rules: Rules) -> None:
         remedy = "see the reader's log; retry once it can take this turn"
         chain.refuse(Refused(Reason.FAILED, "turn", step.rejected, remedy))
         return
-    chain.settle(settled(chain.conversation, step.admission, step.folds, rules, chain.item.source))
+    if step.found:
+        log.info("target.found", records=len(step.found))
+    outcome = settled(
+        chain.conversation, step.admission, step.folds, rules, chain.item.source, found=step.found
+    )
+    chain.settle(outcome)

@@ -12,6 +12,11 @@ from stream.embedded import EmbeddedBroker, EmbeddedRedis, find_redis_servers
 from stream.embedded.broker import Broker
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """`--full`: all that tests/faults has, which takes hours; without it, what CI has time for."""
+    parser.addoption("--full", action="store_true", help="all rounds of tests/faults")
+
+
 def _redis_version(server: Path) -> str:
     """The version that `redis-server --version` prints, as in `Redis server v=6.2.5 sha=...`."""
     printed = subprocess.run([server, "--version"], capture_output=True, text=True, check=True, timeout=10)

@@ -14,9 +14,11 @@ from tracker import targets as targeting
 from tracker.clock import Clock, counted
 from tracker.context import Window, WindowTurn, find, remembered
 from tracker.machine import StanceState, step
-from tracker.observations import Explanation, Mark, Observation
+from tracker.observations import Explanation, Mark, Observation, primary
+from tracker.pins import Pins
 from tracker.policy import Policy
-from tracker.records import CreateTurn, DeclareTarget, Reason, Record, Refused, op_of
+from tracker.proposals import Inquiry, inquiry
+from tracker.records import CreateTurn, DeclareTarget
 from tracker.stances import Transition, TransitionKind
 from tracker.targets import HolderStates, Target, Targets
 
@@ -33,6 +35,8 @@ class Header(msgspec.Struct, frozen=True, omit_defaults=True):
     flip_sequence: int = 0  # of the last event in the flips topic
     newest: dt.datetime | None = None  # sent_at of the newest applied turn
     targets: Targets = ()
+    awaited: tuple[str, ...] = ()  # ids of found target records that have not come back on the log
+    pins: Pins = ()
 
 
 class Conversation(msgspec.Struct, frozen=True):
@@ -47,22 +51,34 @@ class Conversation(msgspec.Struct, frozen=True):
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """What an operator decides: the policy, the clock, and whether persisted events are sent."""
+    """What an operator decides: policies, clock, whether persisted events are sent and targets are found."""
 
-    policy: Policy = Policy()
+    policy: Policy = Policy()  # the default reader's; its exemptions hold for every language
     clock: Clock = Clock()
     persisted: bool = False
+    policies: Mapping[str, Policy] = {}  # by primary subtag, of the languages that have a reader of their own
+    finds: bool = False  # whether the Cartographer is asked for targets
+
+    def judging(self, observation: Observation) -> Policy:
+        """The policy fitted to the reader that made the observation: thresholds of another's mean nothing.
+
+        Where the mark says so, the default read in place of the language's own.
+        """
+        if Mark.FALLBACK in observation.marks:
+            return self.policy
+        return self.policies.get(primary(observation.model.language), self.policy)
 
 
 class Admitted(msgspec.Struct, frozen=True):
     """A record that may be applied, and the targets its turn is to be read for."""
 
-    record: Record
+    record: CreateTurn | DeclareTarget
     sent_at: dt.datetime  # as it counts
     marks: tuple[Mark, ...] = ()
     turn: WindowTurn | None = None  # of a create
     targets: Targets = ()  # none where nothing is to be read
     declared: Targets | None = None  # of a target record
+    inquiry: Inquiry | None = None  # what the Cartographer is to be asked at this turn
 
 
 class Folded(msgspec.Struct, frozen=True):
@@ -77,17 +93,14 @@ class Folded(msgspec.Struct, frozen=True):
 
 
 def admitted(
-    conversation: Conversation, record: Record, receipt: dt.datetime | None, rules: Rules
+    conversation: Conversation, record: CreateTurn | DeclareTarget, receipt: dt.datetime | None, rules: Rules
 ) -> Admitted:
-    """What applying `record` needs. Raises Refused."""
+    """What applying `record` needs; a late turn is read at its place, by a refold. Raises Refused."""
     if isinstance(record, DeclareTarget):
         sent_at, marks = counted(record.sent_at, receipt, rules.clock)
-        after = targeting.declared(conversation.header.targets, record)
+        found = record.id in conversation.header.awaited
+        after = targeting.declared(conversation.header.targets, record, found=found)
         return Admitted(record, sent_at, marks, declared=after)
-    if not isinstance(record, CreateTurn):
-        raise Refused(
-            Reason.NOT_YET, "op", f"operation {op_of(record)}", "this version applies create and target only"
-        )
     sent_at, marks = counted(record.sent_at, receipt, rules.clock)
     newest = conversation.header.newest
     late = newest is not None and sent_at < newest
@@ -97,7 +110,13 @@ def admitted(
     )
     silent = late or rules.policy.exempts(record.holder, record.holder_kind)
     read = () if silent else targeting.active(conversation.header.targets)
-    return Admitted(record, sent_at, marks, remembered(record), read)
+    asked = _inquiry(conversation) if rules.finds else None
+    return Admitted(record, sent_at, marks, remembered(record), read, inquiry=asked)
+
+
+def _inquiry(conversation: Conversation) -> Inquiry | None:
+    header = conversation.header
+    return inquiry(header.targets, bool(header.awaited), header.version, conversation.window)
 
 
 def state_before(conversation: Conversation, holder: str, target: str) -> StanceState:
@@ -107,7 +126,7 @@ def state_before(conversation: Conversation, holder: str, target: str) -> Stance
 
 
 def folded(
-    conversation: Conversation, admission: Admitted, observations: Sequence[Observation], policy: Policy
+    conversation: Conversation, admission: Admitted, observations: Sequence[Observation], rules: Rules
 ) -> tuple[Folded, ...]:
     """The step of every target read, from one observation each, in the order of the targets.
 
@@ -118,17 +137,21 @@ def folded(
         return ()
     asked = (record.turn, record.revision, record.holder)
     return tuple(
-        _fold(conversation, target, _answer((*asked, target.id), observation), policy)
+        _fold(conversation, target, answered((*asked, target.id), observation), rules)
         for target, observation in zip(admission.targets, observations, strict=True)
     )
 
 
+Subject = tuple[str, int, str, str]
 _SUBJECT = ("turn", "revision", "holder", "target")
 
 
-def _answer(asked: tuple[str, int, str, str], observation: Observation) -> Observation:
-    """The observation, if it is of what was asked: a mixed-up answer would move somebody else's stance."""
-    got = _subject(observation)
+def answered(asked: Subject, observation: Observation) -> Observation:
+    """The observation, if it is of what was asked: a mixed-up answer would move somebody else's stance.
+
+    Raises WrongObservation.
+    """
+    got = subject(observation)
     # The names of what differs alone: this reaches logs, which hold nobody's name.
     wrong = [name for name, one, other in zip(_SUBJECT, asked, got, strict=True) if one != other]
     if wrong:
@@ -136,24 +159,25 @@ def _answer(asked: tuple[str, int, str, str], observation: Observation) -> Obser
     return observation
 
 
-def _subject(observation: Observation) -> tuple[str, int, str, str]:
+def subject(observation: Observation) -> Subject:
+    """What an observation is of: turn, revision, holder and target."""
     return observation.turn, observation.revision, observation.holder, observation.target
 
 
-def _fold(conversation: Conversation, target: Target, observation: Observation, policy: Policy) -> Folded:
+def _fold(conversation: Conversation, target: Target, observation: Observation, rules: Rules) -> Folded:
     before = state_before(conversation, observation.holder, target.id)
-    after, transition = step(before, observation, policy)
+    after, transition = step(before, observation, rules.judging(observation))
     return Folded(target, before, after, transition, observation)
 
 
-def explained(conversation: Conversation, fold: Folded, explanation: Explanation, policy: Policy) -> Folded:
+def explained(conversation: Conversation, fold: Folded, explanation: Explanation, rules: Rules) -> Folded:
     """A flip with its explanation; a refined observation is folded once, from the state before the turn.
 
     Raises WrongObservation.
     """
     if explanation.refined is not None:
-        refined = _answer(_subject(fold.observation), explanation.refined)
-        fold = _fold(conversation, fold.target, refined, policy)
+        refined = answered(subject(fold.observation), explanation.refined)
+        fold = _fold(conversation, fold.target, refined, rules)
     if fold.transition.kind is not TransitionKind.FLIP:
         return fold
     return msgspec.structs.replace(fold, explanation=explanation)

@@ -20,6 +20,10 @@ class EventType(enum.StrEnum):
     ESTABLISHED = "volteface.stance.established"
     PERSISTED = "volteface.stance.persisted"
     FLIPPED = "volteface.stance.flipped"
+    RETRACTED = "volteface.stance.retracted"  # an event that no longer holds
+    OVERRIDDEN = "volteface.stance.overridden"  # a person's word pins a state
+    RESTORED = "volteface.stance.restored"  # a pin ended: from it to the fold beneath
+    FORGOTTEN = "volteface.stance.forgotten"  # an erased holder's state
 
 
 OF_TRANSITION = {
@@ -42,13 +46,15 @@ class Position(
     """What a turn did to a holder's stance: the sextuple; on a flip with trigger, the heptatuple.
 
     `confidence` is the probability of the expressed position that made the transition; on a persisted
-    event that of the state's own position.
+    event that of the state's own position. A retraction repeats what it takes back (`retracts` is the
+    event's id) and names the record that did (`cause`). `by` and `reason` stand where a person's word
+    decided: on a state, which is no turn's, or on a turn.
     """
 
     tenant: str
     run: str
     conversation: str
-    turn: str
+    turn: str | msgspec.UnsetType = msgspec.UNSET
     revision: int
     holder: str
     target: TargetRef
@@ -62,13 +68,19 @@ class Position(
     evidence: tuple[Evidence, ...] | msgspec.UnsetType = msgspec.UNSET
     critic: Critic | msgspec.UnsetType = msgspec.UNSET
     model: Model | msgspec.UnsetType = msgspec.UNSET
+    by: str | msgspec.UnsetType = msgspec.UNSET
+    reason: str | msgspec.UnsetType = msgspec.UNSET
+    expires_at: dt.datetime | msgspec.UnsetType = msgspec.UNSET
+    retracts: str | msgspec.UnsetType = msgspec.UNSET
+    cause: str | msgspec.UnsetType = msgspec.UNSET
     policy: str
     marks: tuple[Mark, ...]
 
 
 class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A CloudEvent. `sequence` is gapless over a conversation's events but persisted ones, which repeat
-    the last number; `previous`, on flips, is the sequence of the conversation's last flip.
+    the last number; `previous`, on flips and on retractions of flips, is that of the last event before it
+    in the flips topic, which holds these.
     """
 
     specversion: Literal["1.0"]
@@ -85,11 +97,22 @@ class Event(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 def make(
-    data: Position, *, kind: EventType, time: dt.datetime, sequence: int, previous: int, record: str
+    data: Position,
+    *,
+    kind: EventType,
+    time: dt.datetime,
+    sequence: int,
+    previous: int | None,
+    record: str,
 ) -> Event:
-    """The event of a position; `record` is the id of the record being applied."""
+    """The event of a position; `record` is the id of the record being applied.
+
+    `previous`: of the last event in the flips topic, where this one goes there, too.
+    """
+    # Where no turn moved the state, what it is about keeps apart two events of one record.
+    turn = data.turn or data.retracts or ""
     ident = keys.event_id(
-        data.tenant, data.run, data.conversation, data.holder, data.target.id, data.turn, data.revision,
+        data.tenant, data.run, data.conversation, data.holder, data.target.id, turn, data.revision,
         kind, data.before, data.after, record,
     )  # fmt: skip
     return Event(
@@ -98,7 +121,7 @@ def make(
         source=keys.event_source(data.tenant, data.run, data.conversation),
         type=kind,
         sequence=numbered(sequence),
-        previous=numbered(previous) if kind is EventType.FLIPPED else msgspec.UNSET,
+        previous=msgspec.UNSET if previous is None else numbered(previous),
         subject=keys.joined(data.holder, data.target.id),
         time=time,
         datacontenttype="application/json",

@@ -56,6 +56,11 @@ def record_id(op: str, turn: str, revision: int) -> str:
     return joined(op, turn, str(revision))
 
 
+def found_id(record: str, change: str) -> str:
+    """The id of the Cartographer's `target` record, prompted by that record, that declares or retires one."""
+    return "found-" + digest(record, change, length=32)
+
+
 def target_id(tenant: str, conversation: str, proposition: str) -> str:
     """`t-` and 12 hex digits of a hash of tenant, conversation and proposition."""
     return "t-" + digest(tenant, conversation, proposition, length=12)

@@ -41,6 +41,11 @@ class Model(msgspec.Struct, frozen=True):
     language: str
 
 
+def primary(tag: str) -> str:
+    """A BCP 47 tag's primary subtag, in lower case: `en` of `en-GB`; languages are compared by it."""
+    return tag.replace("_", "-").split("-")[0].lower()
+
+
 class Probabilities(msgspec.Struct, frozen=True):
     """A distribution over what a turn expresses; sums to 1 within 1e-3, each in [0, 1]."""
 

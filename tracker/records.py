@@ -41,9 +41,9 @@ class Reason(enum.StrEnum):
     TOO_LONG = "too_long"
     EMPTY_TEXT = "empty_text"
     WRONG_KEY = "wrong_key"
-    NOT_YET = "not_yet"
     REPEATED_TURN = "repeated_turn"
     TOO_MANY_TARGETS = "too_many_targets"
+    TOO_MANY_PINS = "too_many_pins"
     UNKNOWN_TARGET = "unknown_target"
     TOO_LATE = "too_late"
     FAILED = "failed"  # failed N times while others succeeded
@@ -241,6 +241,9 @@ def _check_override(record: OverrideStance) -> None:
             "override of nothing, of half a state or of two things",
             "give turn alone, or holder and target",
         )
+    if record.turn is not None and record.expires_at is not None:
+        remedy = "lift it by another with to null, or override holder and target"
+        raise Refused(Reason.INVALID_VALUE, "expires_at", "a time for a word on one turn", remedy)
 
 
 def _in_utc(record: Record) -> Record:

@@ -19,6 +19,7 @@ class Target(msgspec.Struct, frozen=True, omit_defaults=True):
     proposition: str
     status: TargetStatus = TargetStatus.ACTIVE
     replaces: str | None = None
+    found: bool = False  # by the Cartographer, which may give it up again
 
 
 Targets = tuple[Target, ...]
@@ -37,18 +38,18 @@ def first(tenant: str, conversation: str, propositions: tuple[str, ...]) -> Targ
     return tuple(found)[:MAX_ACTIVE]
 
 
-def declared(targets: Targets, record: DeclareTarget) -> Targets:
-    """The targets after a `target` record. Raises Refused."""
+def declared(targets: Targets, record: DeclareTarget, *, found: bool = False) -> Targets:
+    """The targets after a `target` record; `found`: it is the Cartographer's. Raises Refused."""
     ident = keys.target_id(record.tenant, record.conversation, record.proposition)
     known = {target.id: target for target in targets}
     if record.status is TargetStatus.RETIRED:
         _require(known, ident, "proposition")
-        known[ident] = msgspec.structs.replace(known[ident], status=TargetStatus.RETIRED)
+        known[ident] = _retired(known[ident], found)
         return tuple(known.values())
     if record.replaces is not None:
         _require(known, record.replaces, "replaces")
-        known[record.replaces] = msgspec.structs.replace(known[record.replaces], status=TargetStatus.RETIRED)
-    known[ident] = _activated(known.get(ident), ident, record)
+        known[record.replaces] = _retired(known[record.replaces], found)
+    known[ident] = _activated(known.get(ident), ident, record, found)
     after = tuple(known.values())
     _require_room(after)
     return after
@@ -64,9 +65,15 @@ def _require_room(targets: Targets) -> None:
         raise Refused(Reason.TOO_MANY_TARGETS, "proposition", got, remedy)
 
 
-def _activated(known: Target | None, ident: str, record: DeclareTarget) -> Target:
+def _retired(target: Target, found: bool) -> Target:
+    """What an operator has declared, be it after it was found, is not the Cartographer's to retire."""
+    kept = found and not target.found
+    return target if kept else msgspec.structs.replace(target, status=TargetStatus.RETIRED)
+
+
+def _activated(known: Target | None, ident: str, record: DeclareTarget, found: bool) -> Target:
     if known is None:
-        return Target(ident, record.proposition, replaces=record.replaces)
+        return Target(ident, record.proposition, replaces=record.replaces, found=found)
     if record.replaces not in {None, known.replaces}:  # nothing would be carried over: say so
         raise Refused(
             Reason.INVALID_VALUE,
@@ -74,7 +81,7 @@ def _activated(known: Target | None, ident: str, record: DeclareTarget) -> Targe
             "a target declared before, with states of its own",
             "declare it again without replaces, and retire the other",
         )
-    return msgspec.structs.replace(known, status=TargetStatus.ACTIVE)
+    return msgspec.structs.replace(known, status=TargetStatus.ACTIVE, found=found and known.found)
 
 
 def _require(known: Mapping[str, Target], ident: str, field: str) -> None:

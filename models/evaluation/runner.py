@@ -5,7 +5,7 @@ so that an engine sees batches; no turn is read before the one before it has set
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from models import execution
@@ -60,14 +60,15 @@ def run(
     engine: Engine,
     policy: Policy | None = None,
     *,
+    policies: Mapping[str, Policy] | None = None,
     batch: int = BATCH,
     progress: Progress = lambda turns: None,
 ) -> list[Prediction]:
-    """One prediction a dialogue, in order.
+    """One prediction a dialogue, in order; `policies` by language, of readers that have one of their own.
 
     Raises ValueError for a dialogue without proposition, WrongAnswer, and what the engine raises.
     """
-    rules = Rules(policy=policy or Policy())
+    rules = Rules(policy=policy or Policy(), policies=policies or {})
     plays = [_opened(dialogue) for dialogue in dialogues]
     for wave in range(max((len(play.dialogue.turns) for play in plays), default=0)):
         going = [play for play in plays if wave < len(play.dialogue.turns)]
@@ -121,8 +122,8 @@ def _read(steps: Sequence[_Step], engine: Engine, rules: Rules) -> None:
     asked = [(step, step.request) for step in steps if step.request is not None]
     observations = execution.observe(engine, [request for _, request in asked]) if asked else []
     for (step, _), observation in zip(asked, observations, strict=True):
-        step.fold = folded(step.play.conversation, step.admission, [observation], rules.policy)[0]
-    _explain(steps, engine, rules.policy)
+        step.fold = folded(step.play.conversation, step.admission, [observation], rules)[0]
+    _explain(steps, engine, rules)
     for step in steps:
         folds = [step.fold] if step.fold else []
         step.play.said.append(_said(step))
@@ -130,7 +131,7 @@ def _read(steps: Sequence[_Step], engine: Engine, rules: Rules) -> None:
         step.play.conversation = outcome.conversation
 
 
-def _explain(steps: Sequence[_Step], engine: Engine, policy: Policy) -> None:
+def _explain(steps: Sequence[_Step], engine: Engine, rules: Rules) -> None:
     flipped = [
         (step, step.fold, ExplainRequest(step.request, step.fold.observation, step.fold.after.stance))
         for step in steps
@@ -140,7 +141,7 @@ def _explain(steps: Sequence[_Step], engine: Engine, policy: Policy) -> None:
         return
     explanations = execution.explain(engine, [request for _, _, request in flipped])
     for (step, fold, _), explanation in zip(flipped, explanations, strict=True):
-        step.fold = explained(step.play.conversation, fold, explanation, policy)
+        step.fold = explained(step.play.conversation, fold, explanation, rules)
 
 
 def _said(step: _Step) -> PredictedTurn:

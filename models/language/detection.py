@@ -10,6 +10,7 @@ from collections.abc import Callable
 
 from models.language.rule import UNDETERMINED
 from tracker.context import Window, WindowTurn
+from tracker.observations import primary
 
 CONFIDENCE = 0.5
 CHARACTERS = 500  # more says nothing new, and a turn may have 16 KiB
@@ -18,11 +19,6 @@ NO_LANGUAGE = "zxx"  # BCP 47's word for numbers, markup and the like
 FILED_UNDER = {"yue": "zh", "wuu": "zh"}
 
 Classify = Callable[[str], tuple[str, float]]  # language and confidence of a text
-
-
-def primary(tag: str) -> str:
-    """A BCP 47 tag's primary subtag, in lower case: `en` of `en-GB`; languages are compared by it."""
-    return tag.replace("_", "-").split("-")[0].lower()
 
 
 class Detector:

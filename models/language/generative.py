@@ -162,9 +162,9 @@ def backbone_from(settings: ReaderSettings) -> Backbone:
     return load(found, settings.adapter, Placement(settings.device, settings.dtype, settings.threads))
 
 
-def from_settings(settings: ReaderSettings) -> GenerativeEngine:
-    """The engine on the weights that settings name, else on the embedded ones."""
-    return GenerativeEngine(backbone_from(settings), Limits(settings.budget_tokens, settings.batch_tokens))
+def on(backbone: Backbone, settings: ReaderSettings) -> GenerativeEngine:
+    """The engine that settings ask for, on a backbone that is loaded already."""
+    return GenerativeEngine(backbone, Limits(settings.budget_tokens, settings.batch_tokens))
 
 
 def _by_label(slot: Slot, shares: Tensor) -> dict[str, float]:

@@ -10,6 +10,7 @@ from models.language.wheels import cache_folder
 
 Count = Annotated[int, msgspec.Meta(ge=1)]
 MIN_BUDGET = 128
+TALKING = ("generative", "remote")  # engines that also answer what is not a label: critic, Cartographer
 MOST_THREADS = 4  # a small model gains nothing from more, and the stream needs cores too
 
 
@@ -41,6 +42,8 @@ class ReaderSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         640  # what a prompt may show of a request (an encoder's adapter says its own)
     )
     batch_tokens: Count = 4096  # what one forward pass may hold, padding included
+    critic: bool = False  # a second look at every flip's explanation, by the engine's own model
+    finds: bool = False  # the Cartographer beside it, to find targets
     hub: bool = False  # may the model hub be asked where nothing local has the weights
     remote_url: str | None = None  # of engine `remote`: an OpenAI-compatible server's address, up to /v1
     remote_model: str | None = None  # as the server calls it

@@ -9,12 +9,16 @@ import msgspec
 
 from models.language.labels import TRIGGER
 from models.language.writing import SENTENCE
+from models.reader import ReaderRejected
 from models.reasoning.prompts import CRITERIA, Feelings
+from models.remote.forms import Unreadable
 from tracker.observations import Probabilities
 from tracker.records import MAX_PROPOSITION_BYTES
 from tracker.stances import Emotion, Expressed, Sentiment, Stance, TriggerKind
 
 Value = TypeVar("Value")
+
+UNANSWERED = (ReaderRejected, Unreadable)  # of a model that will not answer this, or not in its form
 
 DIGITS = 6
 YES_NO = ("yes", "no")

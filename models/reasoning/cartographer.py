@@ -34,6 +34,12 @@ class Cartographer:
         shown = self._fitted(turns, proposition)
         return self._denies(prompts.drifted(shown.proposition, _turns(shown)))
 
+    def same(self, proposition: str, other: str) -> bool:
+        """Whether both are one debate in other words; one that cannot be told apart is another."""
+        shown, beside = self._room.note(proposition), self._room.note(other)
+        yes, no = self._fair.choose([prompts.same(shown, beside)], answers.YES_NO)[0]
+        return yes > no
+
     def _denies(self, talk: Talk) -> bool:
         return answers.denied(self._fair.choose([talk], answers.YES_NO)[0])
 

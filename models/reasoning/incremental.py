@@ -10,14 +10,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
+import structlog
 
+from models import execution
 from models.language.triggers import explained
 from models.reader import Engine, ExplainRequest, ObserveRequest
+from models.reasoning.answers import UNANSWERED
 from models.reasoning.engine import change, observed
 from models.reasoning.prompts import Change, Draft, Objection
 from models.reasoning.roles import Review, Roles
 from tracker.observations import Critic, Explanation, Mark, Observation
 from tracker.stances import Expressed, Stance
+
+_log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True)
@@ -37,7 +42,8 @@ class _Case:
 class ReasoningEngine:
     """An engine whose explanations a critic has checked; its observations are the engine's own.
 
-    Raises ReaderUnavailable where the model behind the roles is away.
+    Raises ReaderUnavailable where the model behind the roles is away. A flip that it will not talk about
+    keeps the engine's explanation, unchecked: it must not cost the turn.
     """
 
     def __init__(self, engine: Engine, roles: Roles) -> None:
@@ -55,6 +61,23 @@ class ReasoningEngine:
     def explain(self, requests: Sequence[ExplainRequest]) -> list[Explanation]:
         """One explanation a request, in order: passed, or refined once."""
         given = self._engine.explain(requests)
+        try:
+            return self._checked(requests, given)
+        except UNANSWERED:
+            return [self._alone(*pair) for pair in zip(requests, given, strict=True)]
+
+    def close(self) -> None:
+        """Close the engine."""
+        execution.close(self._engine)
+
+    def _alone(self, request: ExplainRequest, given: Explanation) -> Explanation:
+        try:
+            return self._checked([request], [given])[0]
+        except UNANSWERED as error:
+            _log.warning("critic.silent", error=type(error).__name__)
+            return given
+
+    def _checked(self, requests: Sequence[ExplainRequest], given: Sequence[Explanation]) -> list[Explanation]:
         changes = [change(self._roles, request) for request in requests]
         drafts = [Draft(one.trigger, one.rationale) for one in given]
         reviews = self._roles.reviews(changes, drafts)

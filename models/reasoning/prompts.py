@@ -125,6 +125,16 @@ def drifted(proposition: str, turns: Sequence[WindowTurn]) -> Talk:
     return _of_turns(turns, asked)
 
 
+def same(proposition: str, other: str) -> Talk:
+    """Cartographer: are two propositions one, so that who is for the one is for the other?"""
+    asked = (
+        f"First question: {quoted(proposition)}\nSecond question: {quoted(other)}\n"
+        "Do both ask the same thing in other words, so that whoever is for the first is for the second? "
+        "Answer yes or no."
+    )
+    return talk(CARTOGRAPHER, asked)
+
+
 def felt(request: ObserveRequest) -> Talk:
     """Psychologist: emotion and sentiment (equation 2), asked for together."""
     emotions, sentiments = ", ".join(Emotion), ", ".join(Sentiment)

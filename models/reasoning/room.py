@@ -44,6 +44,14 @@ class Room:
         return self.count(quoted(text))
 
 
+def within(tokens: int, positions: int, count: Counter) -> Room:
+    """So many tokens, or fewer where a model's context leaves fewer behind an instruction.
+
+    Raises ValueError where that is too little to show a turn.
+    """
+    return Room(min(tokens, whole(positions, count).tokens), count)
+
+
 def whole(positions: int, count: Counter) -> Room:
     """All that a model can attend to, given what its context leaves behind an instruction.
 

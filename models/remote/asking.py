@@ -10,9 +10,10 @@ from typing import Generic, TypeVar
 import structlog
 
 from models.language.chat import Message, Talk
-from models.reader import ReaderRejected, ReaderUnavailable
+from models.reader import ReaderRejected
 from models.remote import wire
-from models.remote.client import Broken, Refused, RemoteClient, remedy_for
+from models.remote.client import RemoteClient
+from models.remote.failures import Broken, Misconfigured, Refused, remedy_for
 from models.remote.forms import Form, Unreadable
 
 Value = TypeVar("Value")
@@ -90,14 +91,15 @@ class Asker:
             raise Unreadable(f"{form.name}: the model's answer does not have its form, twice") from error
 
     async def _completed(self, talk: Talk, form: Form[Value]) -> wire.Completion:
-        try:
-            return await self._taken_way(talk, form)
-        except Refused as refused:
-            await self._check_harmless(talk, form, refused)
-            raise ReaderRejected(f"the remote server refuses it: {refused}") from None
-        except Broken as broken:
-            await self._check_harmless(talk, form, broken)
-            raise Unreadable(f"{form.name}: the server breaks on this call alone") from broken
+        async with self.client.question():
+            try:
+                return await self._taken_way(talk, form)
+            except Refused as refused:
+                await self._check_harmless(talk, form, refused)
+                raise ReaderRejected(f"the remote server refuses it: {refused}") from None
+            except Broken as broken:
+                await self._check_harmless(talk, form, broken)
+                raise Unreadable(f"{form.name}: the server breaks on this call alone") from broken
 
     async def _taken_way(self, talk: Talk, form: Form[Value]) -> wire.Completion:
         """Raises the first way's Refused where none is taken; a known way is the only one tried."""
@@ -128,7 +130,7 @@ class Asker:
         except Refused as refused:
             self._taken.pop(form.name, None)  # it may have been started anew, and take other ways
             message = f"the remote server refuses every call: {error}; {_remedy(refused)}"
-            raise ReaderUnavailable(message, self.client.config.config_pause) from None
+            raise Misconfigured(message, self.client.config.config_pause) from None
 
     async def _call(self, talk: Talk, form: Form[Value], way: Way) -> wire.Completion:
         completion = await self.client.complete({"messages": talk, **way.body(form)})
@@ -175,4 +177,8 @@ def _content(completion: wire.Completion) -> str:
 def _read(completion: wire.Completion, form: Form[Value]) -> Answer[Value]:
     content = _content(completion)
     tokens = wire.tokens(completion.choices[0])
-    return Answer(form.read(content), content, tokens, completion.system_fingerprint or "")
+    try:
+        value = form.read(content)
+    except RecursionError as error:  # brackets without end
+        raise ValueError("it is nested too deep") from error
+    return Answer(value, content, tokens, wire.fingerprint(completion))

@@ -1,14 +1,15 @@
-"""Calls to an OpenAI-compatible server: paced, retried with jitter, bounded, counted.
+"""Calls to an OpenAI-compatible server: paced, retried with jitter, bounded, counted, behind a circuit.
 
 What is wrong with the server or with settings is ReaderUnavailable, since it says nothing about a turn; only
-what the server says of one call's content is `Refused`, and who asked decides what that means.
+what the server says of one call's content is `Refused`, and who asked decides what that means. The circuit
+counts whole questions, with the harmless call that one of them may take: only an absence counts against it.
 """
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
 from functools import partial
 from time import monotonic
 from typing import Any, TypeVar
@@ -16,47 +17,22 @@ from typing import Any, TypeVar
 import msgspec
 import structlog
 
+from models.circuit import Circuit, CircuitPolicy
+from models.guard import Guard
 from models.reader import ReaderUnavailable
 from models.remote import wire
 from models.remote.background import Background
+from models.remote.failures import Away, Breakage, Broken, Misconfigured, failure, meaning
+from models.remote.failures import ended as how_ended
 from models.remote.pace import Pace
+from models.remote.spent import Account, Call, Spent
 from models.worker.channel import Channel, Faulty, Reply
 
 Asked = TypeVar("Asked")
 Answer = TypeVar("Answer")
 
 COMPLETIONS = "chat/completions"
-_AGAIN = frozenset({408, 425, 429})  # and every 5xx
-# What may lie in this one call's content; 403 is said of moderated content, too, and by firewalls before it.
-_OF_THE_CALL = frozenset({400, 403, 413, 422})
-_BREAKS = 500  # other 5xx say that it is away or overloaded, whatever it is asked
-_REMEDIES = {
-    401: "set VOLTEFACE_REMOTE_KEY to a key that the server takes",
-    402: "the account behind VOLTEFACE_REMOTE_KEY has to be paid up",
-    403: "set VOLTEFACE_REMOTE_KEY to a key that may use VOLTEFACE_REMOTE_MODEL",
-    404: "set VOLTEFACE_REMOTE_MODEL to a model it serves, and VOLTEFACE_REMOTE_URL up to /v1",
-}
-_ANOTHER = "set VOLTEFACE_REMOTE_URL to an OpenAI-compatible server's address, up to /v1"
-_SPENT_EVERY = 60.0  # seconds between two log lines about what was spent
-
 _log = structlog.get_logger(__name__)
-
-
-def remedy_for(status: int) -> str:
-    """What a person can do about calls that all end with this status."""
-    return _REMEDIES.get(status, _ANOTHER)
-
-
-class Refused(Exception):
-    """The server takes this call's content, or one of its parameters, not at all."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        self.status, self.reason = status, reason
-        super().__init__(f"status {status}{f', {reason}' if reason else ''}")
-
-
-class Broken(ReaderUnavailable):
-    """The server broke on this call at every attempt: it is ill, or this one call is too much for it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,30 +53,12 @@ class RemoteConfig:
     longest_quiet: float = 120.0  # no server's word is taken for longer: a quota may be raised meanwhile
     batch_seconds: float = 240.0  # all calls of one batch; a worker ends itself over one of 300
     answer_bytes: int = 2 * 1024 * 1024
+    failures: int = 3  # questions in a row, each with all its attempts, that open the circuit
+    open_for: float = 15.0
 
     def __repr__(self) -> str:
         """Without the key."""
         return f"RemoteConfig(model={self.model!r})"
-
-
-class Spent(msgspec.Struct, frozen=True):
-    """What was spent since the start."""
-
-    calls: int = 0
-    prompt_tokens: int = 0
-    cached_tokens: int = 0  # of the prompt's
-    completion_tokens: int = 0
-
-    def plus(self, usage: wire.Usage | None) -> "Spent":
-        """With one more call."""
-        usage = usage or wire.Usage()
-        details = usage.prompt_tokens_details
-        return Spent(
-            self.calls + 1,
-            self.prompt_tokens + usage.prompt_tokens,
-            self.cached_tokens + ((details and details.cached_tokens) or 0),
-            self.completion_tokens + usage.completion_tokens,
-        )
 
 
 class RemoteClient:
@@ -117,19 +75,37 @@ class RemoteClient:
         )
         self._slots = asyncio.Semaphore(config.parallel)
         self._pace = Pace(config.per_minute)
-        self._spent, self._told = Spent(), monotonic()
+        self._account = Account(config.model)
+        self._guard = Guard(
+            CircuitPolicy(failures=config.failures, open_for=config.open_for), meaning, on_move=self._moved
+        )
         self._background = Background()
 
     @property
     def spent(self) -> Spent:
         """Calls and tokens so far."""
-        return self._spent
+        return self._account.spent
+
+    @property
+    def circuit(self) -> Circuit:
+        """Whether questions go through now."""
+        return self._guard.breaker.state
 
     def each(
         self, asked: Sequence[Asked], answer: Callable[[Asked], Coroutine[Any, Any, Answer]]
     ) -> list[Answer | Exception]:
         """An answer, or the error it ended with, for each. ReaderUnavailable ends them all, and is raised."""
         return self._background.run(_each(asked, answer), self.config.batch_seconds)
+
+    @asynccontextmanager
+    async def question(self) -> AsyncIterator[None]:
+        """One question, with what calls it takes: while the server is away, only a trial. Raises CircuitOpen.
+
+        Those that come with a trial wait for how it ends, else a batch would never get one through.
+        """
+        await self._guard.settled()
+        with self._guard.attempt():
+            yield
 
     async def complete(self, body: wire.Body) -> wire.Completion:
         """The server's answer. Raises Refused and ReaderUnavailable."""
@@ -160,47 +136,52 @@ class RemoteClient:
             self._pace.hold(fault.asked_wait)
         if not fault.again or attempt >= self.config.attempts or monotonic() + wait >= deadline:
             _log.warning("remote.unavailable", attempts=attempt, fault=str(fault))
-            kind = Broken if isinstance(fault, _Breakage) else ReaderUnavailable
+            kind = Broken if isinstance(fault, Breakage) else Away
             raise kind(f"the remote server: {fault}", fault.retry_after) from fault
         await asyncio.sleep(wait)
 
     async def _attempt(self, body: bytes, deadline: float) -> wire.Completion:
-        within = max(deadline - monotonic(), 0.001)
-        reply = await self._channel.post(COMPLETIONS, body, within=within)
-        if reply.status != 200:
-            raise self._refused(reply)
+        ended = Call.CANCELLED
         try:
-            answer = wire.completion(reply.body)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise _Breakage(f"no completion: {type(error).__name__}", again=True) from None
-        self._count(answer.usage)
+            reply = await self._channel.post(COMPLETIONS, body, within=max(deadline - monotonic(), 0.001))
+            status = wire.excuse(reply.body) or reply.status if reply.status == 200 else reply.status
+            if status != 200:
+                ended = how_ended(status)
+                raise self._refused(replace(reply, status=status))
+            answer, ended = self._answer(reply.body), Call.ANSWERED
+            return answer
+        except Faulty:
+            if ended is Call.CANCELLED:
+                ended = Call.TIMED_OUT if monotonic() >= deadline else Call.FAILED
+            raise
+        finally:
+            self._account.ended(ended)
+
+    def _answer(self, body: bytes) -> wire.Completion:
+        try:
+            answer = wire.completion(body)
+        except (ValueError, RecursionError) as error:
+            raise Breakage(f"no completion: {type(error).__name__}", again=True) from None
+        self._account.add(wire.usage(answer))
         return answer
 
     def _refused(self, reply: Reply) -> Exception:
-        """What an answer other than 200 means. Its own words are not repeated: they may quote a turn."""
-        reason = wire.refusal(reply.body)
-        refused = Refused(reply.status, reason)
-        if reply.status in _AGAIN or reply.status >= 500:
-            kind = _Breakage if reply.status == _BREAKS else Faulty
-            return kind(str(refused), again=True, retry_after=self._believed(reply.retry_after))
-        if reply.status in _OF_THE_CALL:
-            return refused
-        _log.warning("remote.misconfigured", status=reply.status, reason=reason)
-        message = f"the remote server: {refused}; {remedy_for(reply.status)}"
-        return ReaderUnavailable(message, self.config.config_pause)
+        reason = self._reason(reply.body)
+        wait = None if reply.retry_after is None else min(reply.retry_after, self.config.longest_quiet)
+        error = failure(reply.status, reason, retry_after=wait, pause=self.config.config_pause)
+        if isinstance(error, Misconfigured):
+            _log.warning("remote.misconfigured", status=reply.status, reason=reason)
+        return error
 
-    def _believed(self, retry_after: float | None) -> float | None:
-        return None if retry_after is None else min(retry_after, self.config.longest_quiet)
+    def _reason(self, body: bytes) -> str:
+        """The server's word, but where it is the key that it refuses."""
+        reason = wire.refusal(body)
+        return "" if self.config.key and self.config.key in reason else reason
 
-    def _count(self, usage: wire.Usage | None) -> None:
-        self._spent = self._spent.plus(usage)
-        if monotonic() - self._told >= _SPENT_EVERY:
-            self._told = monotonic()
-            _log.info("remote.spent", **msgspec.structs.asdict(self._spent))
-
-
-class _Breakage(Faulty):
-    """An answer that may be this call's fault as well as the server's."""
+    def _moved(self, before: Circuit, after: Circuit) -> None:
+        _log.info("remote.circuit", before=before.value, after=after.value)
+        if after is Circuit.OPEN:
+            self._account.opened()
 
 
 def unwrapped(answers: Sequence[Answer | Exception]) -> list[Answer]:

@@ -20,7 +20,7 @@ from models.language.settings import InvalidSetting, ReaderSettings
 from models.language.triggers import explained, plain_reason
 from models.reader import ExplainRequest, ObserveRequest, ReaderRejected
 from models.remote.asking import WAYS, Answer, Asker, Way
-from models.remote.client import RemoteClient, RemoteConfig, Spent, unwrapped
+from models.remote.client import RemoteClient, RemoteConfig, unwrapped
 from models.remote.forms import (
     KINDS,
     OBSERVE,
@@ -34,6 +34,7 @@ from models.remote.forms import (
 )
 from models.remote.kept import Kept
 from models.remote.shares import shares
+from models.remote.spent import Spent
 from tracker.observations import Evidence, Explanation, Model, Observation, Probabilities, Trigger
 from tracker.stances import TriggerKind
 
@@ -128,16 +129,12 @@ class RemoteEngine:
         return Model(self._client.config.model, self._revision, ENGINE, language)
 
 
-def from_settings(settings: ReaderSettings) -> RemoteEngine:
-    """The engine on the server that settings name; the server is first asked when a turn comes."""
-    return RemoteEngine(client_from(settings))
-
-
 def client_from(settings: ReaderSettings) -> RemoteClient:
     """A client of the server that settings name. Raises InvalidSetting."""
     if not settings.remote_url or not settings.remote_model:
         lacking = "remote_model" if settings.remote_url else "remote_url"
         raise InvalidSetting(lacking, "unset", "engine remote needs a server's address and a model's name")
+    _check_key(settings.remote_url, settings.remote_key)
     config = RemoteConfig(
         url=settings.remote_url,
         model=settings.remote_model,
@@ -147,7 +144,20 @@ def client_from(settings: ReaderSettings) -> RemoteClient:
         seconds=settings.remote_seconds,
         batch_seconds=max(RemoteConfig.batch_seconds, 2 * settings.remote_seconds),
     )
-    return RemoteClient(config)
+    try:
+        return RemoteClient(config)
+    except ValueError as error:
+        raise InvalidSetting("remote_url", str(error), "set the server's address, up to /v1") from None
+
+
+def _check_key(url: str, key: str | None) -> None:
+    """Refuses what would fail every call: a header takes no line break, and a server only one proof."""
+    if key is None:
+        return
+    if not key.isascii() or not key.isprintable() or key != key.strip():
+        raise InvalidSetting("remote_key", "what no header takes stands in it", "set the bare key")
+    if "@" in url.partition("://")[2].partition("/")[0]:
+        raise InvalidSetting("remote_url", "a name or password beside a key", "set one of the two")
 
 
 def _estimated(text: str) -> int:

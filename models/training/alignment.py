@@ -72,16 +72,14 @@ class Aligner:
 
     def learn(self, batch: Step, step: int, steps: int) -> dict[str, float]:
         """One step of the optimizer; its loss, a mean over pairs."""
-        options = self._options
-        for group in self.optimizer.param_groups:
-            group["lr"] = options.rate * loop.share(step, steps, options.warmup, options.shape)
+        loop.pace(self.optimizer, self._options, step, steps)
         self.optimizer.zero_grad(set_to_none=True)
         loss = 0.0
         for micro in batch:
             part = self.losses(micro).sum() / self.examples(batch)
             part.backward()  # type: ignore[no-untyped-call]  # torch leaves it untyped
             loss += part.item()
-        torch.nn.utils.clip_grad_norm_(self.network.parameters(), options.clip)
+        torch.nn.utils.clip_grad_norm_(self.network.parameters(), self._options.clip)
         self.optimizer.step()
         return {"loss": loss}
 

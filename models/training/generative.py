@@ -5,15 +5,20 @@ a function of seed and step.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
+from peft.helpers import disable_input_dtype_casting
 from torch import Tensor, nn
 
 from models.datasets.dialogue import Dialogue
 from models.language.backbone import Placement
 from models.language.generative import GenerativeEngine, Limits
+from models.language.local_chat import LocalChat
 from models.language.weights import Found
+from models.reasoning.prompts import INSTRUCTIONS
+from models.reasoning.room import Room, within
 from models.training import judging, loop, lora, quantization
 from models.training.checkpoints import Standing
 from models.training.lessons import Lesson
@@ -64,14 +69,19 @@ class Tuner:
         self._dev = dev[: self._options.judged]
         return loop.run(self, Course(lessons, self.sampler, self._options), self._folder, watch, every)
 
+    @property
+    def room(self) -> Room:
+        """What the roles are shown on this model. Raises ValueError where its context is too short."""
+        chat = LocalChat(self._backbone)
+        return within(self._options.budget, chat.room(INSTRUCTIONS), chat.count)
+
     def weights(self) -> dict[str, Tensor]:
         """LoRA's."""
         return lora.trainable(self.network)
 
     def learn(self, batch: Microbatches, step: int, steps: int) -> dict[str, float]:
         """One step of the optimizer; the mean loss of each kind of answer, and of a sample all together."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = self._rate(step, steps)
+        loop.pace(self.optimizer, self._options, step, steps)
         torch.manual_seed(self._options.seed * 1_000_003 + step)  # of dropout
         self.network.train()
         self.optimizer.zero_grad(set_to_none=True)
@@ -99,17 +109,20 @@ class Tuner:
         """Save the adapter."""
         lora.save(self.network, self._found.name, self._folder)
 
-    def _rate(self, step: int, steps: int) -> float:
-        options = self._options
-        return options.rate * loop.share(step, steps, options.warmup, options.shape)
+    @contextmanager
+    def _precision(self) -> Iterator[None]:
+        """bfloat16 where it is fast. Autocast casts what LoRA is given: peft would only widen it first."""
+        half = self._half
+        narrow = torch.autocast(self._backbone.device.type, torch.bfloat16, enabled=half)
+        with narrow, disable_input_dtype_casting(self.network, half):
+            yield
 
     def _backward(self, micro: Sequence[Sample], count: int, seen: dict[str, list[float]]) -> float:
         return sum(part for part in self._parts(micro, count, seen))
 
     def _parts(self, micro: Sequence[Sample], count: int, seen: dict[str, list[float]]) -> Iterator[float]:
         """Each pass' part of the step's loss, gone backwards through before the next pass is read."""
-        kind = self._backbone.device.type
-        with torch.autocast(kind, torch.bfloat16, enabled=self._half):
+        with self._precision():
             passes = answers(self.sampler, micro, shared=not self._checkpointing)
             for found in passes:
                 weights = self._options.weights

@@ -47,7 +47,16 @@ class Text(msgspec.Struct, frozen=True, tag=True):
     answer: str
 
 
-Lesson = Reading | Cause | Reason | Text
+class Choice(msgspec.Struct, frozen=True, tag=True):
+    """A label to be chosen behind an instruction and what is shown, as `Chat.choose` is asked."""
+
+    instruction: str
+    shown: str
+    labels: tuple[str, ...]
+    right: tuple[str, ...]  # any of them
+
+
+Lesson = Reading | Cause | Reason | Text | Choice
 
 
 def lessons(dialogues: Iterable[Dialogue], form: Form = "served") -> list[Lesson]:

@@ -18,6 +18,7 @@ from models.training import checkpoints, judging
 from models.training.checkpoints import Standing
 from models.training.journal import Journal, Means
 from models.training.options import Shape
+from models.training.stages import StageOptions
 
 CHECKPOINT_STEPS, JOURNAL_STEPS = 200, 20
 
@@ -125,12 +126,22 @@ def share(step: int, steps: int, warmup: float, shape: Shape = "linear") -> floa
     return left if shape == "linear" else 0.5 * (1.0 - math.cos(math.pi * left))
 
 
+def pace(optimizer: Optimizer, options: StageOptions, step: int, steps: int) -> None:
+    """Set a stage's rate for a step."""
+    for group in optimizer.param_groups:
+        group["lr"] = options.rate * share(step, steps, options.warmup, options.shape)
+
+
 def _judge(learner: Learner[Batch], standing: Standing, epoch: int, journal: Journal) -> None:
-    """The epoch's figures on dev, and what it learned kept where none was better; without dev the last's."""
+    """The epoch's figures on dev, and what it learned kept where none was as good; without dev the last's.
+
+    Of equal epochs the first is kept. Undefined counts as 0, so that the first always leaves something.
+    """
     figures = learner.judged()
     if figures:
         journal.write("dev", standing.step, epoch=epoch, **figures)
     found = figures.get(judging.CHOOSING, float(epoch))
+    found = 0.0 if math.isnan(found) else found
     if found > standing.best:
         standing.best, standing.best_epoch = found, epoch
         learner.keep()

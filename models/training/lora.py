@@ -41,12 +41,24 @@ def _gone_on_from(backbone: Backbone, options: LoraOptions, start: Path) -> Peft
         if not (start / name).exists():
             raise InvalidSetting("from", f"{start} has no {name}", remedy)
     try:
-        saved = PeftConfig.from_pretrained(start)
+        saved = _checked(PeftConfig.from_pretrained(start), options)
         saved.lora_dropout = options.dropout  # this stage's, not the one it was saved with
         return PeftModel.from_pretrained(backbone.model, start, is_trainable=True, config=saved)
     except (LookupError, TypeError, ValueError, RuntimeError, SafetensorError) as error:
         said = str(error).partition("\n")[0]
-        raise InvalidSetting("from", f"{start} is no adapter of {backbone.name}: {said}", remedy) from error
+        got = f"{start} is no adapter of {backbone.name} to go on from: {said}"
+        raise InvalidSetting("from", got, remedy) from error
+
+
+def _checked(saved: PeftConfig, options: LoraOptions) -> LoraConfig:
+    """The adapter's config, if it is this stage's: what goes on from an adapter keeps its rank and alpha."""
+    if not isinstance(saved, LoraConfig):
+        raise TypeError("it is none of LoRA")
+    if (saved.r, saved.lora_alpha) != (options.rank, options.alpha):
+        raise ValueError(
+            f"its rank {saved.r} and alpha {saved.lora_alpha} are not {options.rank} and {options.alpha}"
+        )
+    return saved
 
 
 def trainable(network: nn.Module) -> dict[str, Tensor]:

@@ -101,7 +101,7 @@ def best(
 
 
 def save(fitted: Fitted, folder: Path) -> None:
-    """calibration.json, which the engine reads, and policy.toml, which VOLTEFACE_POLICY names."""
+    """calibration.json, which the engine reads, and policy.toml, which comes with the adapter."""
     calibration.save(fitted.calibration, folder)
     (folder / FILE).write_text(to_toml(fitted.policy), encoding="utf-8")
 

@@ -1,5 +1,6 @@
 """From a lesson to tokens: exactly the prompt that the engine shows, and what should stand behind it."""
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Literal
 
@@ -9,6 +10,7 @@ from models.language import generative, triggers
 from models.language.backbone import Backbone
 from models.language.generative import fitted
 from models.language.labels import EMOTION, EXPRESSED, SENTIMENT, TRIGGER, Slot, Tree
+from models.language.local_chat import CUE, END
 from models.language.prompts import (
     INSTRUCTION,
     REASON_INSTRUCTION,
@@ -20,10 +22,10 @@ from models.language.prompts import (
 from models.language.triggers import SOURCE, weights_of
 from models.reader import ObserveRequest
 from models.training.examples import Example
-from models.training.lessons import Cause, Lesson, Reading, Reason, Text
+from models.training.lessons import Cause, Choice, Lesson, Reading, Reason, Text
 from tracker.context import WindowTurn
 
-TreeName = Literal["observe", "explain"]
+TreeName = Literal["observe", "explain"] | tuple[str, ...]  # a tuple: the labels of one choice
 SLOTS: dict[TreeName, tuple[Slot, ...]] = {"observe": generative.SLOTS, "explain": triggers.SLOTS}
 
 
@@ -47,7 +49,7 @@ class Slotted(msgspec.Struct, frozen=True):
     @property
     def kind(self) -> tuple[str, str]:
         """Samples of one kind can be read in one pass."""
-        return self.instruction, self.tree
+        return self.instruction, str(self.tree)
 
 
 class Written(msgspec.Struct, frozen=True):
@@ -77,7 +79,7 @@ class Sampler:
     def __init__(self, backbone: Backbone, budget: int) -> None:
         self.backbone, self._budget = backbone, budget
         self.frame = cache(backbone.frame)  # tokens before and behind a body, by instruction
-        self.tree = cache(lambda name: Tree(SLOTS[name], backbone.encode))
+        self.tree = cache(lambda name: Tree(SLOTS.get(name) or (_chosen(name),), backbone.encode))
         self._end = end_of(backbone)
 
     def __call__(self, lesson: Lesson) -> Sample:
@@ -88,16 +90,18 @@ class Sampler:
             return self._cause(lesson)
         if isinstance(lesson, Reason):
             return self._written(REASON_INSTRUCTION, self._reason_body(lesson), lesson.words)
+        if isinstance(lesson, Choice):
+            return self._choice(lesson)
         return self._written(lesson.instruction, lesson.shown, lesson.answer)
 
     def fits(self, lesson: Lesson, longest: int) -> bool:
-        """Whether a lesson can be taught: a text that is short enough, a reason whose mover stays in view.
+        """Whether a lesson can be taught: one in words that is short enough, a reason whose mover is in view.
 
         All else is cut to the budget. A reason that names what a prompt does not show would teach to invent.
         """
         if isinstance(lesson, Reason):
             return _mover(lesson, self._fitted(lesson.example)) is not None
-        if isinstance(lesson, Text):
+        if isinstance(lesson, Text | Choice):
             framed = sum(map(len, self.frame(lesson.instruction)))
             return self(lesson).length <= min(longest, self.backbone.positions - framed)
         return True
@@ -118,6 +122,10 @@ class Sampler:
         body = self.backbone.encode(explain_body(request, lesson.after))
         return Slotted(INSTRUCTION, body, "explain", right, {SOURCE.cue: weights_of(request)})
 
+    def _choice(self, lesson: Choice) -> Slotted:
+        right = {CUE: [lesson.labels.index(label) for label in lesson.right]}
+        return Slotted(lesson.instruction, self.backbone.encode(lesson.shown), lesson.labels, right)
+
     def _reason_body(self, lesson: Reason) -> str:
         request = self._fitted(lesson.example)
         mover = _mover(lesson, request) or request.turn
@@ -133,6 +141,11 @@ class Sampler:
 def _mover(lesson: Reason, shown: ObserveRequest) -> WindowTurn | None:
     """The turn that moved the holder, as far as it is shown."""
     return next((turn for turn in (*shown.window, shown.turn) if turn.turn == lesson.mover), None)
+
+
+def _chosen(labels: Sequence[str]) -> Slot:
+    """The slot that `LocalChat.choose` scores."""
+    return Slot(CUE, {label: label + END for label in labels})
 
 
 def _place(slot: Slot, label: str) -> int:

@@ -34,6 +34,7 @@ class TaskWeights(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     sentiment: Weight = 0.3
     cause: Weight = 1.0
     source: Weight = 1.0
+    answer: Weight = 1.0  # a label that a role chooses
     words: Weight = 1.0
 
 
@@ -60,19 +61,23 @@ class AlignmentOptions(StageOptions, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class TuningOptions(StageOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What stages 2 and 3 share: LoRA, and how good each epoch is."""
+    """What stages 2 and 3 share: LoRA, what is taught, and how good each epoch is.
 
+    Form `served` teaches what is asked when a stream is read, `dialogue` the paper's prompts over a whole
+    dialogue.
+    """
+
+    form: Form = "served"
     lora: LoraOptions = LoraOptions()
     weights: TaskWeights = TaskWeights()
     budget: Count = BUDGET
-    longest: Count = 2048  # tokens of a whole dialogue and its answer; longer ones teach nothing
+    longest: Count = 2048  # tokens of a dialogue, or what a role is asked, and its answer; more is left out
     judged: Annotated[int, msgspec.Meta(ge=0)] = 60  # dev dialogues read freely after each epoch
 
 
 class ReasoningOptions(TuningOptions, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Stage 2: `served` teaches what the engine asks, `dialogue` the paper's path over a whole dialogue."""
+    """Stage 2, varied by chance in form `served`."""
 
-    form: Form = "served"
     drawn: Share = 0.25  # turns whose state is drawn at random, else the model copies it
     foreign: Share = 0.05  # turns put beside another dialogue's proposition
 
@@ -81,6 +86,7 @@ class ReflectionOptions(TuningOptions, frozen=True, kw_only=True, forbid_unknown
     """Stage 3: Corrupt-and-Correct; a sample is kept where a uniform draw is above `above` (B.2.2)."""
 
     above: Share = 0.4
+    rehearsed: Share = 1.0  # of what stage 2 taught, in form `served`: the initial generation of B.2.1
 
 
 class Stages(msgspec.Struct, frozen=True, kw_only=True):
@@ -123,7 +129,7 @@ SMALL = Stages(
     reflection=ReflectionOptions(
         quantization="none", rate=1e-4, shape="linear", warmup=0.03,
         batch=4, accumulation=4, clip=0.3, epochs=1,
-        lora=_LORA, longest=1024,
+        lora=_LORA, longest=1024, rehearsed=0.2,
     ),
 )  # fmt: skip
 CONFIGS = {"small": SMALL, "paper": PAPER}

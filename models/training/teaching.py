@@ -10,9 +10,10 @@ from models.datasets import benchmark
 from models.datasets.dialogue import Dialogue
 from models.datasets.open import open_dataset
 from models.datasets.registry import check_training, load
+from models.datasets.sides import sides_dataset
 from tracker import keys
 
-OPEN = "open"
+OPEN, SIDES = "open", "sides"
 
 
 class NothingToLearn(ValueError):
@@ -27,7 +28,7 @@ def dialogues(
     research: bool = False,
     limit: int | None = None,
 ) -> list[Dialogue]:
-    """The dialogues of one part: `open`, a benchmark's path, or NAME=PATH of another source, each in turn.
+    """The dialogues of one part: `open`, `sides`, a benchmark's path, or NAME=PATH of another source, each in turn.
 
     `language` leaves out all others; a limit draws the same ones every time. Raises NothingToLearn,
     NotLicensed, UnknownSource, MissingPart.
@@ -57,4 +58,6 @@ def _load(item: str, split: str) -> Iterator[Dialogue]:
     name, separator, path = item.partition("=")
     if separator:
         return load(name, Path(path), split)
+    if item == SIDES:
+        return sides_dataset(split)
     return open_dataset(None, split) if item == OPEN else benchmark.load(Path(item), split)

@@ -14,12 +14,13 @@ from prometheus_client import generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 
 from models.execution import EngineFailed, RequestsRejected
-from models.reader import ExplainRequest, ObserveRequest, ReaderUnavailable
+from models.reader import ExplainRequest, ObserveRequest, ProposeRequest, ReaderUnavailable
 from models.tracebacks import frames
 from models.worker import wire
 from models.worker.metrics import WorkerMetrics
 from models.worker.wire import Reason, Refusal
 from tracker.observations import Explanation, Observation
+from tracker.proposals import Proposal
 
 T = TypeVar("T")
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
@@ -28,6 +29,7 @@ _CLIENT_GONE = "499"
 _RETRY_AFTER = 1.0
 _OBSERVE = msgspec.json.Decoder(wire.ObserveCall)
 _EXPLAIN = msgspec.json.Decoder(wire.ExplainCall)
+_PROPOSE = msgspec.json.Decoder(wire.ProposeCall)
 _BY_STATUS = {404: Reason.NOT_FOUND, 405: Reason.METHOD_NOT_ALLOWED, 413: Reason.TOO_LARGE}
 
 _log = structlog.get_logger(__name__)
@@ -42,6 +44,10 @@ class Service(Protocol):
 
     async def explain(self, requests: list[ExplainRequest]) -> list[Explanation]:
         """One explanation a request. Raises as `observe` does."""
+        ...
+
+    async def propose(self, requests: list[ProposeRequest]) -> list[Proposal]:
+        """One proposal a request. Raises as `observe` does."""
         ...
 
     @property
@@ -65,6 +71,7 @@ def make_app(service: Service, limits: BodyLimits, metrics: WorkerMetrics) -> we
     app = web.Application(client_max_size=limits.bytes, middlewares=[routes.measured, routes.explained])
     app.router.add_post(wire.OBSERVE, routes.observe)
     app.router.add_post(wire.EXPLAIN, routes.explain)
+    app.router.add_post(wire.PROPOSE, routes.propose)
     app.router.add_get("/healthz", routes.health)
     app.router.add_get("/readyz", routes.readiness)
     app.router.add_get("/metrics", routes.metrics)
@@ -86,6 +93,11 @@ class _Routes:
         requests = (await self._body(request, _EXPLAIN)).requests
         self._check_count(len(requests))
         return self._answer(wire.ExplainAnswer(await self._service.explain(requests)))
+
+    async def propose(self, request: web.Request) -> web.Response:
+        requests = (await self._body(request, _PROPOSE)).requests
+        self._check_count(len(requests))
+        return self._answer(wire.ProposeAnswer(await self._service.propose(requests)))
 
     async def health(self, _: web.Request) -> web.Response:
         return web.json_response({"status": "alive"})

@@ -19,11 +19,12 @@ import structlog
 from models import execution
 from models.engine_thread import EngineThread
 from models.execution import Failed, Outcome
-from models.reader import Engine, ExplainRequest, ObserveRequest
+from models.reader import Engine, ExplainRequest, ObserveRequest, Proposer, ProposeRequest
 from models.worker.lanes import BatchLimits, Call, Item, Lane
 from models.worker.metrics import WorkerMetrics
 from models.worker.wire import Reason, Refusal
 from tracker.observations import Explanation, Observation
+from tracker.proposals import Proposal
 
 T = TypeVar("T")
 _Req = TypeVar("_Req")
@@ -70,7 +71,9 @@ class Batcher:
         self._explaining = Lane(
             "explain", partial(execution.explain, engine), lambda request: engine.tokens(request.observed)
         )
-        self._lanes: tuple[Lane[Any, Any], ...] = (self._observing, self._explaining)
+        self._proposing = _proposing(engine)
+        lanes = (self._observing, self._explaining, self._proposing)
+        self._lanes: tuple[Lane[Any, Any], ...] = tuple(lane for lane in lanes if lane is not None)
         self._arrival = asyncio.Event()
         self._unanswered: set[Call[Any, Any]] = set()
         self._draining = False
@@ -82,6 +85,12 @@ class Batcher:
     async def explain(self, requests: Sequence[ExplainRequest]) -> list[Explanation]:
         """One explanation a request, in order."""
         return await self._submit(self._explaining, requests)
+
+    async def propose(self, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+        """One proposal a request, in order; refused, however few, where the engine finds no targets."""
+        if self._proposing is None:
+            raise Refusal(Reason.CANNOT_PROPOSE, "the engine finds no targets")
+        return await self._submit(self._proposing, requests)
 
     @property
     def depth(self) -> int:
@@ -216,6 +225,12 @@ class Batcher:
             raise EngineStuck(f"a batch ran for {self._limits.give_up_after} s") from None
         finally:
             running.cancel()
+
+
+def _proposing(engine: Engine) -> Lane[ProposeRequest, Proposal] | None:
+    if not isinstance(engine, Proposer):
+        return None
+    return Lane("propose", partial(execution.propose, engine), lambda request: engine.tokens(request.shown))
 
 
 def _counted(tokens: Callable[[_Req], int], requests: Sequence[_Req], most: int) -> list[int]:

@@ -49,7 +49,8 @@ class Channel:
     ) -> None:
         self._url = URL(url)
         if self._url.scheme not in {"http", "https"} or not self._url.host:
-            raise ValueError(f"a worker's address begins with http:// or https://, got {url!r}")
+            # Without the address, which may hold a password.
+            raise ValueError(f"an address begins with http:// or https://, this with {self._url.scheme!r}")
         self._connections = connections
         self._connect_timeout = connect_timeout
         self._answer_bytes = answer_bytes

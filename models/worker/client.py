@@ -12,19 +12,29 @@ import msgspec
 import structlog
 from prometheus_client import CollectorRegistry
 
+from models.circuit import Circuit, CircuitPolicy
 from models.execution import (
     EngineFailed,
     RequestsRejected,
     WrongAnswer,
     check_explanations,
     check_observations,
+    check_proposals,
 )
-from models.reader import ExplainRequest, ObserveRequest, ReaderRejected, ReaderUnavailable
-from models.worker import circuit, wire
+from models.guard import Ended, Guard
+from models.reader import (
+    CannotPropose,
+    ExplainRequest,
+    ObserveRequest,
+    ProposeRequest,
+    ReaderRejected,
+    ReaderUnavailable,
+)
+from models.worker import wire
 from models.worker.channel import Channel, Faulty, Reply
-from models.worker.circuit import Breaker, Circuit, CircuitPolicy
 from models.worker.metrics import ReaderMetrics
 from tracker.observations import Explanation, Observation
+from tracker.proposals import Proposal
 
 _Req = TypeVar("_Req", bound=msgspec.Struct)
 _Ans = TypeVar("_Ans", bound=msgspec.Struct)
@@ -32,6 +42,7 @@ _Ans = TypeVar("_Ans", bound=msgspec.Struct)
 _AGAIN = frozenset({502, 503, 504})
 _OBSERVATIONS = msgspec.json.Decoder(wire.ObserveAnswer)
 _EXPLANATIONS = msgspec.json.Decoder(wire.ExplainAnswer)
+_PROPOSALS = msgspec.json.Decoder(wire.ProposeAnswer)
 _PROBLEM = msgspec.json.Decoder(wire.Problem)
 
 _log = structlog.get_logger(__name__)
@@ -84,7 +95,12 @@ class WorkerReader:
             connect_timeout=config.connect_timeout,
             answer_bytes=config.answer_bytes,
         )
-        self._breaker = Breaker()
+        self._guard = Guard(
+            config.circuit,
+            _meaning,
+            on_end=lambda ended: self._metrics.attempts.labels(ended.value).inc(),
+            on_move=self._moved,
+        )
         self._outstanding = 0
 
     async def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
@@ -95,6 +111,22 @@ class WorkerReader:
         """One explanation a request, in order."""
         return await self._ask(wire.EXPLAIN, requests, _explanations)
 
+    async def propose(self, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+        """One proposal a request, in order. Raises CannotPropose where the engine finds no targets."""
+        return await self._ask(wire.PROPOSE, requests, _proposals)
+
+    async def proposes(self) -> bool:
+        """Whether the worker's engine finds targets. Raises ReaderUnavailable where it does not say."""
+        deadline = monotonic() + self._config.timeout
+        asked: Sequence[ProposeRequest] = ()
+        call = _Call(path=wire.PROPOSE, requests=asked, encoded=(), read=_proposals, deadline=deadline)
+        try:
+            with self._counted():
+                await self._persist(call, 0, 0)
+        except CannotPropose:
+            return False
+        return True
+
     async def close(self) -> None:
         """Give the connections back; after it, only another event loop may use the reader."""
         await self._channel.close()
@@ -102,7 +134,7 @@ class WorkerReader:
     @property
     def circuit(self) -> Circuit:
         """Whether calls go through now."""
-        return self._breaker.state
+        return self._guard.breaker.state
 
     async def _ask(
         self, path: str, requests: Sequence[_Req], read: Callable[[Sequence[_Req], bytes], list[_Ans]]
@@ -162,7 +194,7 @@ class WorkerReader:
         return (fault.asked_wait or 0.0) + random.uniform(0, most)
 
     async def _attempt(self, call: _Call[_Req, _Ans], start: int, stop: int) -> list[_Ans]:
-        with self._guarded():
+        with self._guard.attempt():
             reply = await self._channel.post(
                 call.path,
                 wire.body_of(call.encoded[start:stop]),
@@ -176,38 +208,16 @@ class WorkerReader:
                 self._metrics.wrong_answers.inc()
                 raise Faulty(f"a wrong answer: {type(error).__name__}", again=False) from error
 
-    @contextmanager
-    def _guarded(self) -> Iterator[None]:
-        """Lets an attempt through if the circuit does, and tells it how the attempt ended."""
-        self._move(circuit.admitted(self._breaker, monotonic()))
-        epoch, outcome = self._breaker.epoch, "cancelled"
-        try:
-            yield
-            outcome = "answered"
-        except Faulty:
-            outcome = "failed"
-            raise
-        except (ReaderUnavailable, ReaderRejected):
-            outcome = "refused"
-            raise
-        finally:
-            self._metrics.attempts.labels(outcome).inc()
-            self._move(self._after(outcome, epoch))
+    def _moved(self, before: Circuit, after: Circuit) -> None:
+        _log.info("reader.circuit", before=before.value, after=after.value)
+        if after is Circuit.OPEN:
+            self._metrics.circuit_opened.inc()
 
-    def _after(self, outcome: str, epoch: int) -> Breaker:
-        match outcome:
-            case "failed":
-                return circuit.failed(self._breaker, epoch, monotonic(), self._config.circuit)
-            case "cancelled":
-                return circuit.released(self._breaker, epoch, monotonic())
-        return circuit.succeeded(self._breaker, epoch)
 
-    def _move(self, after: Breaker) -> None:
-        if after.state is not self._breaker.state:
-            _log.info("reader.circuit", before=self._breaker.state.value, after=after.state.value)
-            if after.state is Circuit.OPEN:
-                self._metrics.circuit_opened.inc()
-        self._breaker = after
+def _meaning(error: BaseException) -> Ended:
+    if isinstance(error, Faulty):
+        return Ended.FAILED
+    return Ended.REFUSED if isinstance(error, ReaderUnavailable | ReaderRejected) else Ended.CANCELLED
 
 
 def _encoded(requests: Sequence[msgspec.Struct]) -> list[bytes]:
@@ -231,6 +241,8 @@ def _refused(reply: Reply, requests: int) -> Exception:
     if reply.status in _AGAIN:
         # Without the detail: faults are logged, and an engine's own words may quote a turn.
         return Faulty(f"{reply.status} {problem.reason}", again=True, retry_after=reply.retry_after)
+    if problem.reason == wire.Reason.CANNOT_PROPOSE:
+        return CannotPropose(message)
     if problem.reason == wire.Reason.ENGINE_FAILED:
         return EngineFailed(message)
     return ReaderUnavailable(message, reply.retry_after or 1.0)
@@ -250,3 +262,7 @@ def _observations(requests: Sequence[ObserveRequest], body: bytes) -> list[Obser
 
 def _explanations(requests: Sequence[ExplainRequest], body: bytes) -> list[Explanation]:
     return check_explanations(requests, _EXPLANATIONS.decode(body).explanations)
+
+
+def _proposals(requests: Sequence[ProposeRequest], body: bytes) -> list[Proposal]:
+    return check_proposals(requests, _PROPOSALS.decode(body).proposals)

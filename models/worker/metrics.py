@@ -6,6 +6,7 @@ from time import monotonic
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 
+from models.remote import spent
 from tracker.observations import Model
 
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -46,6 +47,8 @@ class WorkerMetrics:
         )
         self._depth = Gauge("volteface_worker_queue_depth", "Requests that wait.", registry=registry)
         self._engine = Info("volteface_worker_engine", "The engine that is served.", registry=registry)
+        for counter in spent.COUNTERS:
+            registry.register(counter)
 
     @contextmanager
     def timed(self, stage: str) -> Iterator[None]:

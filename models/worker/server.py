@@ -15,13 +15,14 @@ from prometheus_client import CollectorRegistry
 
 from models import execution
 from models.engine_thread import EngineThread
-from models.reader import Engine, ExplainRequest, ObserveRequest
+from models.reader import Engine, ExplainRequest, ObserveRequest, ProposeRequest
 from models.worker.app import BodyLimits, make_app
 from models.worker.batching import Batcher
 from models.worker.lanes import BatchLimits
 from models.worker.metrics import WorkerMetrics
 from models.worker.wire import Reason, Refusal
 from tracker.observations import Explanation, Observation
+from tracker.proposals import Proposal
 
 _log = structlog.get_logger(__name__)
 
@@ -109,6 +110,10 @@ class Worker:
     async def explain(self, requests: list[ExplainRequest]) -> list[Explanation]:
         """One explanation a request, in order."""
         return await self._ready().explain(requests)
+
+    async def propose(self, requests: list[ProposeRequest]) -> list[Proposal]:
+        """One proposal a request, in order."""
+        return await self._ready().propose(requests)
 
     def _ready(self) -> Batcher:
         if self._batcher is None:

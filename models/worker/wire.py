@@ -6,11 +6,13 @@ from http import HTTPStatus
 
 import msgspec
 
-from models.reader import ExplainRequest, ObserveRequest
+from models.reader import ExplainRequest, ObserveRequest, ProposeRequest
 from tracker.observations import Explanation, Observation
+from tracker.proposals import Proposal
 
 OBSERVE = "/v1/observe"
 EXPLAIN = "/v1/explain"
+PROPOSE = "/v1/propose"
 JSON = "application/json"
 PROBLEM_JSON = "application/problem+json"
 
@@ -32,6 +34,7 @@ class Reason(enum.StrEnum):
     SLOW_BODY = "slow_body"
     TOO_LARGE = "too_large"
     REJECTED = "rejected"  # the engine will never read these requests
+    CANNOT_PROPOSE = "cannot_propose"  # the engine finds no targets
     INTERNAL = "internal"
     ENGINE_FAILED = "engine_failed"
     ENGINE_UNAVAILABLE = "engine_unavailable"
@@ -51,6 +54,7 @@ STATUS: dict[Reason, HTTPStatus] = {
     Reason.SLOW_BODY: HTTPStatus.REQUEST_TIMEOUT,
     Reason.TOO_LARGE: HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     Reason.REJECTED: HTTPStatus.UNPROCESSABLE_ENTITY,
+    Reason.CANNOT_PROPOSE: HTTPStatus.NOT_IMPLEMENTED,
     Reason.INTERNAL: HTTPStatus.INTERNAL_SERVER_ERROR,
     Reason.ENGINE_FAILED: HTTPStatus.INTERNAL_SERVER_ERROR,
     Reason.ENGINE_UNAVAILABLE: HTTPStatus.SERVICE_UNAVAILABLE,
@@ -84,6 +88,18 @@ class ExplainAnswer(msgspec.Struct, frozen=True):
     """One explanation a request, in order."""
 
     explanations: list[Explanation]
+
+
+class ProposeCall(msgspec.Struct, frozen=True):
+    """The body of POST /v1/propose; without requests it asks whether the engine finds targets."""
+
+    requests: list[ProposeRequest]
+
+
+class ProposeAnswer(msgspec.Struct, frozen=True):
+    """One proposal a request, in order."""
+
+    proposals: list[Proposal]
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):

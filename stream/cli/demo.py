@@ -1,9 +1,7 @@
 """`volteface demo`: everything on this machine, four rooms through Kafka, flips on the screen."""
 
 import asyncio
-import tempfile
 from importlib import resources
-from pathlib import Path
 from typing import Annotated, Any
 
 import msgspec
@@ -31,12 +29,9 @@ def demo(
     logs.configure(loaded)
     console = Console()
     try:
-        with (
-            single.services(loaded) as here,
-            tempfile.TemporaryDirectory(prefix="volteface-faust-") as datadir,
-        ):
+        with single.services(loaded) as here:
             console.print(f"broker {here.broker}, redis {here.redis}: started here, gone with this command\n")
-            played = asyncio.run(_demo(here, Path(datadir), console, pace))
+            played = asyncio.run(_demo(here, console, pace))
     except (ServiceUnavailable, WeightsUnavailable, app.AppFailed, topics.TopicsUnavailable, Stuck) as error:
         typer.echo(f"volteface demo: {error}", err=True)
         raise typer.Exit(1) from None
@@ -44,16 +39,16 @@ def demo(
     console.print(commands())
 
 
-async def _demo(here: Settings, datadir: Path, console: Console, pace: float) -> list[Played]:
+async def _demo(here: Settings, console: Console, pace: float) -> list[Played]:
     console.print(f"{_reader(here)} Nothing was tuned to these conversations.\n", soft_wrap=True)
     reading = msgspec.structs.replace(here, run="demo")
     exact = msgspec.structs.replace(here, run="demo-rule", reader="rule", readers=())
-    played = await _run(reading, datadir, console, [_room(name) for name in ROOMS], pace)
+    played = await _run(reading, console, [_room(name) for name in ROOMS], pace)
     console.print(
         "\nThe fourth room is read by rule (a text that begins with +1, -1 or +0 says so): it shows the "
         "stream's own speed and exactness, without a model."
     )
-    return played + await _run(exact, datadir, console, [_room(RULE_ROOM)], pace)
+    return played + await _run(exact, console, [_room(RULE_ROOM)], pace)
 
 
 def _reader(here: Settings) -> str:
@@ -62,16 +57,12 @@ def _reader(here: Settings) -> str:
     return "The reader has learned nothing about stance: what it says of the first three rooms is a guess."
 
 
-async def _run(
-    here: Settings, datadir: Path, console: Console, rooms: list[Room], pace: float
-) -> list[Played]:
+async def _run(here: Settings, console: Console, rooms: list[Room], pace: float) -> list[Played]:
     """Start the run's agent here, play the rooms, stop it."""
     with console.status("loading the reader (the first time its weights are fetched and converted)"):
         reader = await roles.reader(here)
     stop, ready = asyncio.Event(), asyncio.Event()
-    folding = asyncio.ensure_future(
-        app.run(here, roles.store(here), reader, stop=stop, datadir=datadir / here.run, ready=ready.set)
-    )
+    folding = asyncio.ensure_future(app.run(here, roles.store(here), reader, stop=stop, ready=ready.set))
     try:
         with console.status("the agent joins"):
             await _first(ready, folding)

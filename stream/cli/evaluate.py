@@ -13,6 +13,7 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from models.evaluation.patience import ReaderAway
 from models.language.wheels import WeightsUnavailable
 from stream import logs, settings
 
@@ -105,7 +106,7 @@ def evaluate(
         asked = judge_url and (judge_url, judge_model, judge_key, judge_cache)
         judge = _llm_judge(*asked) if asked else _judge(judge_by, loaded)
         made = _measured(loaded, names, form, judge, (data, part, limit), (bootstrap, seed), out)
-    except (OSError, ValueError, WeightsUnavailable) as error:
+    except (OSError, ValueError, WeightsUnavailable, ReaderAway) as error:
         typer.echo(f"volteface eval: {error}", err=True)
         raise typer.Exit(1) from None
     _show(made)

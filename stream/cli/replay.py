@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import tempfile
 from collections.abc import Iterable
 from contextlib import AsyncExitStack, suppress
 from pathlib import Path
@@ -95,8 +94,7 @@ async def _finished(named: Settings, produced: "asyncio.Future[int]") -> int:
 
 async def _fold(named: Settings, stop: asyncio.Event) -> None:
     reader = await roles.reader(named)
-    with tempfile.TemporaryDirectory(prefix="volteface-faust-") as datadir:
-        await app.run(named, roles.store(named), reader, stop=stop, datadir=Path(datadir))
+    await app.run(named, roles.store(named), reader, stop=stop)
 
 
 async def _unless(stop: asyncio.Event, work: "asyncio.Future[int]", *others: "asyncio.Future[None]") -> int:

@@ -108,7 +108,7 @@ class _Player:
                         flips.append(msgspec.json.decode(value, type=Event))
                     elif (found := msgspec.json.decode(value, type=JournalEntry)).entry.id == ident:
                         entry = found
-                    if entry and len(entry.explanations) == len(flips):  # every flip is explained
+                    if entry and len(entry.entry.explanations) == len(flips):  # every flip is explained
                         break
         except TimeoutError:
             raise Stuck(

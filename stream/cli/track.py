@@ -64,7 +64,7 @@ def track(
     if refusals.count and CreateTurn not in seen:
         console.print(NOTHING_READ, highlight=False, soft_wrap=True)
         raise typer.Exit(1)
-    if CreateTurn in seen and DeclareTarget not in seen and not loaded.rooms:
+    if CreateTurn in seen and DeclareTarget not in seen and not loaded.rooms and loaded.targets == "declared":
         console.print(UNDECLARED, highlight=False, soft_wrap=True)
 
 
@@ -82,7 +82,9 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 async def _track(
     loaded: settings.Settings, lines: Iterator[Line], every: bool, console: Console, refusals: Refusals
 ) -> None:
-    run = msgspec.structs.replace(loaded, run=RUN, emit_persisted=every)
+    # Record by record where targets are found, so that one is there before the next turn is read.
+    waves = 1 if loaded.targets == "found" else loaded.batch_waves
+    run = msgspec.structs.replace(loaded, run=RUN, emit_persisted=every, batch_waves=waves)
     store = MemoryStore(RUN)
     with console.status("loading the reader"):
         reader = await roles.reader(run)

@@ -22,7 +22,7 @@ app.command("reflection")(train_generative.reflection)
 ALPHA = 2  # of LoRA: so many times the rank
 
 Data = Annotated[
-    list[str] | None, typer.Option(help="Repeat: open, a benchmark's path, NAME=PATH. Default: open.")
+    list[str] | None, typer.Option(help="Repeat: open, sides, a benchmark's path, NAME=PATH. Default: open.")
 ]
 Out = Annotated[Path, typer.Option(help="Folder of the run; its adapter is there when it ends.")]
 Base = Annotated[Path | None, typer.Option(help="Encoder's folder; default: multilingual-e5-small.")]
@@ -140,7 +140,8 @@ def policy(
         fitted = _fit(adapter, tuple(data or ["open"]), (base, limit), cap, research)
     for name, value in fitted.figures.values.items():
         typer.echo(f"{name:32}{value:8.3f}")
-    typer.echo(f"VOLTEFACE_POLICY={adapter / 'policy.toml'}")
+    stored = adapter / "policy.toml"
+    typer.echo(f"stored: {stored}; in force wherever a reader has this adapter and no policy of its own")
 
 
 def _fit(

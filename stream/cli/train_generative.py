@@ -1,8 +1,10 @@
 """`volteface train alignment|reasoning|reflection`: the three stages of the generative reader's training."""
 
 import enum
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -12,8 +14,11 @@ from stream.cli import training_run
 if TYPE_CHECKING:
     from models.datasets.dialogue import Dialogue
     from models.language.weights import Found
-    from models.training.stages import ReasoningOptions, ReflectionOptions
+    from models.training.generative import Tuner
+    from models.training.lessons import Lesson
     from stream.settings import Settings
+
+    Lessons = Callable[[Sequence[Dialogue], Tuner], Sequence[Lesson]]
 
 
 class Config(enum.StrEnum):
@@ -33,7 +38,7 @@ class Precision(enum.StrEnum):
 
 
 class Form(enum.StrEnum):
-    """What stage 2 teaches."""
+    """What is taught."""
 
     served = "served"
     dialogue = "dialogue"
@@ -41,7 +46,7 @@ class Form(enum.StrEnum):
 
 Out = Annotated[Path, typer.Option(help="Folder of the run; what it learned is there when it ends.")]
 Data = Annotated[
-    list[str] | None, typer.Option(help="Repeat: open, a benchmark's path, NAME=PATH. Default: open.")
+    list[str] | None, typer.Option(help="Repeat: open, sides, a benchmark's path, NAME=PATH. Default: open.")
 ]
 Language = Annotated[str | None, typer.Option(help="Dialogues of this language alone: en, zh, es.")]
 Named = Annotated[Config, typer.Option("--config", help="small: the embedded model; paper: 7B, Table 8.")]
@@ -50,7 +55,7 @@ Epochs = Annotated[int | None, typer.Option(min=1, help="Times over the data; de
 Limit = Annotated[int | None, typer.Option(min=1, help="At most so many dialogues of each part.")]
 Judged = Annotated[int | None, typer.Option(min=0, help="Dev dialogues read after each epoch; 0: none.")]
 Quantize = Annotated[Precision | None, typer.Option(help="none: no GPU needed; default: the config's.")]
-Shape = Annotated[Form, typer.Option(help="served: what the engine asks; dialogue: the paper's path.")]
+Shape = Annotated[Form, typer.Option(help="served: what a stream is asked; dialogue: the paper's prompts.")]
 Seed = Annotated[int, typer.Option(min=0, help="Seed of order, chances and new weights.")]
 Resume = Annotated[bool, typer.Option("--resume", help="Go on where the folder's run was stopped.")]
 Every = Annotated[int, typer.Option("--checkpoint", min=1, help="Steps between checkpoints.")]
@@ -61,156 +66,130 @@ From = Annotated[Path, typer.Option("--from", help="Adapter of stage 2, a folder
 Pairs = Annotated[Path, typer.Option(help="Folder with pairs.jsonl: id, vector (a file), caption.")]
 
 
-class _Asked(NamedTuple):
-    """What both stages of tuning are asked."""
+@dataclass(frozen=True, kw_only=True)
+class Stage:
+    """What every stage is asked."""
 
-    out: Path
-    data: tuple[str, ...]
-    language: str | None
-    base: Path | None
-    limit: int | None
-    resume: bool
-    every: int
-    research: bool
+    out: Out
+    config: Named = Config.small
+    base: Base = None
+    epochs: Epochs = None
+    quantize: Quantize = None
+    seed: Seed = 0
+    resume: Resume = False
+    checkpoint: Every = 50
+
+    def options(self, stage: str, **changes: Any) -> Any:
+        """The config's options of a stage, but for what was asked for; with `none`, nothing needs a GPU."""
+        from models.training.stages import CONFIGS  # noqa: PLC0415  # late, as below
+
+        asked = {"epochs": self.epochs, "quantization": self.quantize and self.quantize.value} | changes
+        if self.quantize is Precision.none:
+            asked["optimizer"] = "adamw"
+        given = {name: value for name, value in asked.items() if value is not None}
+        return msgspec.structs.replace(getattr(CONFIGS[self.config.value], stage), seed=self.seed, **given)
 
 
-def alignment(
-    pairs: Pairs,
-    out: Out,
-    config: Named = Config.small,
-    base: Base = None,
-    epochs: Epochs = None,
-    quantize: Quantize = None,
-    seed: Seed = 0,
-    resume: Resume = False,
-    checkpoint: Every = 50,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Tuning(Stage):
+    """What stages 2 and 3 are asked besides."""
+
+    data: Data = None
+    language: Language = None
+    limit: Limit = None
+    judge: Judged = None
+    form: Shape = Form.served
+    research: Research = False
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """Where dialogues come from."""
+        return tuple(self.data or ["open"])
+
+
+@training_run.taking(Stage)
+def alignment(asked: Stage, pairs: Pairs) -> None:
     """Stage 1: teach a projector what media vectors show; the language model stays as it is."""
     with training_run.refusals():
-        options = _chosen(config, "alignment", quantize, epochs=epochs, seed=seed)
-        _align(pairs, out, base, options, resume, checkpoint)
-    typer.echo(f"trained: {out}")
+        _align(asked, pairs, asked.options("alignment"))
+    typer.echo(f"trained: {asked.out}")
 
 
-def reasoning(
-    out: Out,
-    data: Data = None,
-    language: Language = None,
-    config: Named = Config.small,
-    base: Base = None,
-    epochs: Epochs = None,
-    limit: Limit = None,
-    judge: Judged = None,
-    form: Shape = Form.served,
-    quantize: Quantize = None,
-    seed: Seed = 0,
-    resume: Resume = False,
-    checkpoint: Every = 50,
-    research: Research = False,
-) -> None:
+@training_run.taking(Tuning)
+def reasoning(asked: Tuning) -> None:
     """Stage 2: teach a language model to read turns; killed, it resumes to the same weights."""
-    asked = _Asked(out, tuple(data or ["open"]), language, base, limit, resume, checkpoint, research)
+    from models.training.lessons import lessons  # noqa: PLC0415
+
     with training_run.refusals():
-        changes = {"epochs": epochs, "judged": judge, "form": form.value, "seed": seed}
-        _reason(asked, _chosen(config, "reasoning", quantize, **changes))
-    typer.echo(f"trained: {out}; next: VOLTEFACE_READER=generative VOLTEFACE_ADAPTER={out}")
+        options = asked.options("reasoning", judged=asked.judge, form=asked.form.value)
+        _tune(asked, options, lambda said, tuner: lessons(said, options.form))
 
 
-def reflection(
-    out: Out,
-    start: From,
-    data: Data = None,
-    language: Language = None,
-    config: Named = Config.small,
-    base: Base = None,
-    epochs: Epochs = None,
-    limit: Limit = None,
-    judge: Judged = None,
-    quantize: Quantize = None,
-    seed: Seed = 0,
-    resume: Resume = False,
-    checkpoint: Every = 50,
-    research: Research = False,
-) -> None:
+@training_run.taking(Tuning)
+def reflection(asked: Tuning, start: From) -> None:
     """Stage 3: teach stage 2's adapter to find and mend errors (Corrupt-and-Correct)."""
-    asked = _Asked(out, tuple(data or ["open"]), language, base, limit, resume, checkpoint, research)
+    from models.training.reflection import reflections  # noqa: PLC0415
+
     with training_run.refusals():
-        changes = {"epochs": epochs, "judged": judge, "seed": seed}
-        _reflect(asked, start, _chosen(config, "reflection", quantize, **changes))
-    typer.echo(f"trained: {out}; next: VOLTEFACE_READER=generative VOLTEFACE_ADAPTER={out}")
+        options = asked.options("reflection", judged=asked.judge, form=asked.form.value)
+        _tune(asked, options, lambda said, tuner: reflections(said, options, tuner.room), start)
 
 
-def _chosen(config: Config, stage: str, quantize: Precision | None, **changes: Any) -> Any:
-    """The config's options of a stage, but for what was asked for. Asked for none, nothing needs a GPU."""
-    from models.training.stages import CONFIGS  # noqa: PLC0415  # late, as below
-
-    asked: dict[str, Any] = {name: value for name, value in changes.items() if value is not None}
-    if quantize is not None:
-        asked["quantization"] = quantize.value
-    if quantize is Precision.none:
-        asked["optimizer"] = "adamw"
-    return msgspec.structs.replace(getattr(CONFIGS[config.value], stage), **asked)
-
-
-def _align(pairs: Path, out: Path, base: Path | None, options: Any, resume: bool, every: int) -> None:
+def _align(asked: Stage, pairs: Path, options: Any) -> None:
     # Imported late, here and below: torch takes seconds, and no other command needs training.
     from models.training import checkpoints, teaching  # noqa: PLC0415
     from models.training import pairs as media  # noqa: PLC0415
     from models.training.alignment import Aligner  # noqa: PLC0415
 
     taught, loaded = media.pairs(pairs), training_run.settings()
-    found = _found(base, loaded)
-    aligner = Aligner(found, out, options, len(taught[0].numbers), training_run.placement(loaded))
+    found = _found(asked.base, loaded)
+    aligner = Aligner(found, asked.out, options, len(taught[0].numbers), training_run.placement(loaded))
     run = checkpoints.Run(
         options=options, base_revision=found.revision, data=(str(pairs),), examples=teaching.digest(taught)
     )
-    checkpoints.begin(out, run, resume=resume)
+    checkpoints.begin(asked.out, run, resume=asked.resume)
     with training_run.progress("alignment") as watch:
-        aligner.run(taught, lambda step: watch(step.step, step.steps), every)
+        aligner.run(taught, lambda step: watch(step.step, step.steps), asked.checkpoint)
 
 
-def _reason(asked: _Asked, options: "ReasoningOptions") -> None:
-    from models.training.lessons import lessons  # noqa: PLC0415
-
-    _tune(asked, options, lessons(_dialogues(asked, "train"), options.form), None)
-
-
-def _reflect(asked: _Asked, start: Path, options: "ReflectionOptions") -> None:
-    from models.training.corruption import reflections  # noqa: PLC0415
-
-    _tune(asked, options, reflections(_dialogues(asked, "train"), options.above, options.seed), start)
-
-
-def _tune(asked: _Asked, options: Any, taught: Any, start: Path | None) -> None:
+def _tune(asked: Tuning, options: Any, lessons: "Lessons", start: Path | None = None) -> None:
     from models.language.backbone import fingerprint  # noqa: PLC0415
     from models.training import checkpoints, teaching  # noqa: PLC0415
     from models.training.generative import Tuner  # noqa: PLC0415
 
     loaded = training_run.settings()
     found = _found(asked.base, loaded)
-    # Both before the folder is made: what cannot be done leaves no run behind.
+    # All before the folder is made: what cannot be done leaves no run behind.
+    said = _dialogues(asked, "train")
     dev = _dialogues(_drawing(asked, options.judged), "dev") if options.judged else []
     tuner = Tuner(found, asked.out, options, training_run.placement(loaded), start)
+    taught = lessons(said, tuner)
     revision = found.revision if start is None else f"{found.revision}+{fingerprint(start)}"
     run = checkpoints.Run(
-        options=options, base_revision=revision, data=asked.data, examples=teaching.digest(taught)
+        options=options, base_revision=revision, data=asked.sources, examples=teaching.digest(taught)
     )
     checkpoints.begin(asked.out, run, resume=asked.resume)
     with training_run.progress("training") as watch:
-        said = [one for one in dev if one.proposition]
-        tuner.run(taught, said, lambda step: watch(step.step, step.steps), asked.every)
+        tuner.run(
+            taught,
+            [one for one in dev if one.proposition],
+            lambda step: watch(step.step, step.steps),
+            asked.checkpoint,
+        )
+    typer.echo(f"trained: {asked.out}; next: VOLTEFACE_READER=generative VOLTEFACE_ADAPTER={asked.out}")
 
 
-def _drawing(asked: _Asked, most: int) -> _Asked:
+def _drawing(asked: Tuning, most: int) -> Tuning:
     """The same, of fewer dialogues: drawn, not the first ones, which are all of one language."""
-    return asked._replace(limit=min(most, asked.limit or most))
+    return replace(asked, limit=min(most, asked.limit or most))
 
 
-def _dialogues(asked: _Asked, part: str) -> "list[Dialogue]":
+def _dialogues(asked: Tuning, part: str) -> "list[Dialogue]":
     from models.training import teaching  # noqa: PLC0415
 
-    drawn = {"language": asked.language, "research": asked.research, "limit": asked.limit}
-    return teaching.dialogues(asked.data, part, **drawn)  # type: ignore[arg-type]  # of several types
+    return teaching.dialogues(
+        asked.sources, part, language=asked.language, research=asked.research, limit=asked.limit
+    )
 
 
 def _found(base: Path | None, loaded: "Settings") -> "Found":

@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import typer
@@ -15,6 +18,27 @@ from stream import settings as all_settings
 
 if TYPE_CHECKING:
     from models.language.backbone import Placement
+
+
+def taking(shared: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command with options of its own, and those of a dataclass, of which it gets an instance first.
+
+    Typer reads a command's signature: what commands have in common would stand in each of them.
+    """
+
+    def made(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def taken(**given: Any) -> None:
+            asked = shared(**{field.name: given.pop(field.name) for field in fields(shared)})
+            command(asked, **given)
+
+        _, *own = signature(command).parameters.values()
+        options = (*own, *signature(shared).parameters.values())
+        keywords = [option.replace(kind=Parameter.KEYWORD_ONLY) for option in options]
+        taken.__signature__ = Signature(keywords)  # type: ignore[attr-defined]  # which inspect reads
+        return taken
+
+    return made
 
 
 def settings() -> all_settings.Settings:

@@ -50,9 +50,9 @@ PARTS = (
     Part("installation", _installation),
     Part("broker", broker.examine, (*_BROKER, "run", "topic_prefix", "reach_days", "partitions")),
     Part("redis", redis.examine, ("redis", "redis_cafile")),
-    Part("worker", reading.worker, ("worker",)),
+    Part("worker", reading.worker, ("worker", "targets")),
     Part("remote server", remote.examine, ("worker", "reader", "readers", *_REMOTE)),
-    Part("reader", _reading, ("worker", "reader", "model", "adapter", "rooms", "readers")),
+    Part("reader", _reading, ("worker", "reader", "model", "adapter", "rooms", "readers", "targets")),
 )
 
 

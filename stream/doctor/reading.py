@@ -8,10 +8,14 @@ from pathlib import Path
 import aiohttp
 from safetensors import SafetensorError, safe_open
 
+from models.language.settings import TALKING
 from models.language.wheels import Wheel
+from models.reader import ReaderUnavailable
+from models.worker.client import ClientConfig, WorkerReader
 from models.worker.wire import Reason
+from stream import routes
 from stream.addresses import masked
-from stream.doctor.checks import Check, evaluated, failed, ok, skipped, warning
+from stream.doctor.checks import Check, Status, evaluated, failed, ok, skipped, warning
 from stream.settings import Settings
 
 CALL_SECONDS = 3.0
@@ -34,7 +38,27 @@ async def worker(settings: Settings) -> list[Check]:
         return [failed("worker", f"{where}: no answer within {CALL_SECONDS:g} s", remedy)]
     except (aiohttp.ClientError, OSError, ValueError) as error:
         return [failed("worker", f"{where}: {type(error).__name__}", remedy)]
-    return [_judged(where, status, body)]
+    judged = _judged(where, status, body)
+    return [judged, *await _proposals(settings.worker, where)] if _asks(settings, judged) else [judged]
+
+
+def _asks(settings: Settings, judged: Check) -> bool:
+    return settings.targets == "found" and judged.status is Status.OK
+
+
+async def _proposals(address: str, where: str) -> list[Check]:
+    """Whether the worker finds targets, as this agent would ask it to."""
+    read = WorkerReader(address, ClientConfig(timeout=CALL_SECONDS, attempts=1))
+    try:
+        finds = await read.proposes()
+    except ReaderUnavailable as error:
+        return [failed("worker's targets", f"{where}: {error}", "look into the worker's log")]
+    finally:
+        await read.close()
+    if finds:
+        return [ok("worker's targets", f"{where}: its engine finds them")]
+    remedy = f"start it with VOLTEFACE_TARGETS=found and VOLTEFACE_READER={' or '.join(TALKING)}"
+    return [failed("worker's targets", f"{where}: its engine finds none", remedy)]
 
 
 async def _readiness(address: str) -> tuple[int, bytes]:
@@ -150,9 +174,21 @@ def adapter(settings: Settings) -> Check:
 
 def targets(settings: Settings) -> Check:
     """Where a conversation's targets come from."""
-    rooms = f"{len(settings.rooms)} room patterns in settings"
-    engine = "" if settings.reader == "generative" else f" (engine {settings.reader} finds none)"
-    return ok("targets", f"declared by target records, --proposition or rooms: {rooms}{engine}")
+    declared = (
+        f"declared by target records, --proposition or rooms: {len(settings.rooms)} room patterns in settings"
+    )
+    if settings.targets == "found":
+        return ok("targets", f"{declared}; where none is, found by the Cartographer ({_finder(settings)})")
+    engines = routes.engines(settings.reader, settings.readers)
+    finds = engines & set(TALKING) and "VOLTEFACE_TARGETS=found finds others"
+    return ok("targets", f"{declared} ({finds or f'engine {settings.reader} finds none'})")
+
+
+def _finder(settings: Settings) -> str:
+    if settings.worker is not None:
+        return "of the worker, which needs VOLTEFACE_TARGETS=found as well"
+    talking = routes.engines(settings.reader, settings.readers) & set(TALKING)
+    return f"on engine {', '.join(sorted(talking))}"
 
 
 def _not_here(settings: Settings) -> str | None:

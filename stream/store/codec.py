@@ -14,7 +14,7 @@ import msgspec
 from stream.store.port import Commit, ConversationKey, Message, Outbox
 from tracker.context import Window
 from tracker.conversation import Header
-from tracker.ledger import HeaderRow, LedgerEntry
+from tracker.ledger import HeaderRow, Ledger, LedgerEntry
 from tracker.machine import StanceState
 from tracker.targets import HolderStates
 
@@ -40,6 +40,7 @@ _packed = msgspec.msgpack.Encoder(order="deterministic")
 _header = msgspec.json.Decoder(HeaderRow)
 _window = msgspec.json.Decoder(Window)
 _states = msgspec.json.Decoder(dict[str, StanceState])
+_entry = msgspec.json.Decoder(LedgerEntry)
 _messages = msgspec.msgpack.Decoder(tuple[Message, ...])
 
 
@@ -51,6 +52,16 @@ def record_field(record: str) -> str:
 def turn_field(turn: str) -> str:
     """The ledger field of a turn that a create was applied for; its value is the create's record id."""
     return f"t/{turn}"
+
+
+def waiting_field(turn: str) -> str:
+    """The ledger field of a turn that a correction waits for; its value is the correction's record id."""
+    return f"w/{turn}"
+
+
+def waiting_turn(entry: LedgerEntry) -> str | None:
+    """The turn that a correction waits for."""
+    return entry.turn if entry.waits else None
 
 
 def created_turn(entry: LedgerEntry) -> str | None:
@@ -69,13 +80,12 @@ def outbox_field(arrival: int) -> str:
 
 
 def commit_arguments(commit: Commit, run: str) -> list[Argument]:
-    """What commit.lua takes: six values, then five groups of pairs, each after its number of pairs."""
+    """What commit.lua takes: six values, then seven groups of pairs, each after its number of pairs."""
     owner = commit.key
     header = HeaderRow(tenant=owner.tenant, run=run, conversation=owner.name, header=commit.header)
     trim = "" if commit.trim_before is None else milliseconds(commit.trim_before)
     records = [(record_field(entry.id), entry) for entry in commit.entries]
-    created = ((created_turn(entry), entry) for entry in commit.entries)
-    turns = [(turn_field(turn), entry) for turn, entry in created if turn is not None]
+    turns = [field for entry in commit.entries for field in turn_fields(entry)]
     return [
         *(commit.expected, commit.header.version, _json.encode(header), _json.encode(commit.window)),
         *(trim, TRIM_LIMIT),
@@ -84,7 +94,23 @@ def commit_arguments(commit: Commit, run: str) -> list[Argument]:
         *_group((field, entry.id) for field, entry in turns),
         *_group((milliseconds(entry.sent_at), field) for field, entry in records + turns),
         *_group((outbox_field(arrival), _packed.encode(sent)) for arrival, sent in commit.outbox.items()),
+        *_group((record_field(entry.id), _json.encode(entry)) for entry in commit.changed),
+        *_group(gone_fields(commit)),
     ]
+
+
+def turn_fields(entry: LedgerEntry) -> list[tuple[str, LedgerEntry]]:
+    """What an applied record says of a turn: that it created it, or that it waits for it."""
+    created, waiting = created_turn(entry), waiting_turn(entry)
+    found = [] if created is None else [(turn_field(created), entry)]
+    return found if waiting is None else [*found, (waiting_field(waiting), entry)]
+
+
+def gone_fields(commit: Commit) -> list[tuple[str, str]]:
+    """What is no more: holders without states, and in the ledger the corrections' waiting for their turns."""
+    states = [("states", holder) for holder in commit.forgotten]
+    turns = (created_turn(entry) for entry in commit.entries)
+    return [*states, *(("ledger", waiting_field(turn)) for turn in turns if turn is not None)]
 
 
 def _group(pairs: Iterable[tuple[Argument, Argument]]) -> list[Argument]:
@@ -119,6 +145,12 @@ def holders_of(reply: object, holders: Sequence[str]) -> Mapping[str, HolderStat
 def present(reply: object, names: Sequence[str]) -> frozenset[str]:
     """Those of `names` that have a value. Raises Misread."""
     return frozenset(name for name, raw in zip(names, _places(reply, names), strict=True) if raw is not None)
+
+
+def ledger_of(reply: object) -> Ledger:
+    """The entries by arrival, in order. Raises Misread."""
+    entries = [_decoded(_entry, raw) for raw in _list(reply)]
+    return {entry.arrival: entry for entry in sorted(entries, key=lambda entry: entry.arrival)}
 
 
 def outbox_of(reply: object) -> Outbox:

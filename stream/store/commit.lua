@@ -20,6 +20,7 @@ end
 local expected, version, body, turns_seen = argument(), argument(), argument(), argument()
 local trim_before, trim_limit = argument(), argument()
 local holders, records, turns, scores, messages = group(), group(), group(), group(), group()
+local changed, gone = group(), group()
 
 local function applicable()
   -- Versions are compared as text: Lua's numbers are doubles.
@@ -79,6 +80,20 @@ put(ledger, records)
 put(ledger, turns)
 for _, score in ipairs(scores) do
   redis.call('ZADD', reach, score[1], score[2])
+end
+for _, entry in ipairs(changed) do
+  -- What was trimmed meanwhile, be it a moment ago, stays so: it would never be trimmed again.
+  if redis.call('HEXISTS', ledger, entry[1]) == 1 then
+    redis.call('HSET', ledger, entry[1], entry[2])
+  end
+end
+for _, field in ipairs(gone) do
+  if field[1] == 'states' then
+    redis.call('HDEL', states, field[2])
+  else
+    redis.call('HDEL', ledger, field[2])
+    redis.call('ZREM', reach, field[2])
+  end
 end
 put(outbox, messages)
 redis.call('HSET', header, 'version', version, 'body', body)

@@ -2,11 +2,19 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 
-from stream.store.codec import TRIM_LIMIT, created_turn, milliseconds, record_field, turn_field
-from stream.store.port import Commit, ConversationKey, Loaded, Message, Need
+from stream.store.codec import (
+    TRIM_LIMIT,
+    gone_fields,
+    milliseconds,
+    record_field,
+    turn_field,
+    turn_fields,
+    waiting_field,
+)
+from stream.store.port import LEDGER_LIMIT, Commit, ConversationKey, Loaded, Message, Need
 from tracker.context import Window
 from tracker.conversation import Conversation, Header
-from tracker.ledger import LedgerEntry
+from tracker.ledger import Ledger, LedgerEntry
 from tracker.targets import HolderStates
 
 
@@ -30,8 +38,18 @@ class _Kept:
         self.window = commit.window
         self.holders.update((holder, dict(states)) for holder, states in commit.holders.items())
         self.ledger.update((field, entry) for entry in commit.entries for field in _fields(entry))
+        changed = ((record_field(entry.id), entry) for entry in commit.changed)
+        self.ledger.update((field, entry) for field, entry in changed if field in self.ledger)
+        for part, field in gone_fields(commit):
+            (self.holders if part == "states" else self.ledger).pop(field, None)
         self.outbox.update((arrival, tuple(sent)) for arrival, sent in commit.outbox.items())
         return True
+
+    def last(self) -> Ledger:
+        """The ledger as far as it is loaded: of one time, as Redis does, the greatest ids."""
+        entries = [entry for field, entry in self.ledger.items() if field == record_field(entry.id)]
+        newest = sorted(entries, key=lambda entry: (milliseconds(entry.sent_at), entry.id.encode()))
+        return {entry.arrival: entry for entry in sorted(newest[-LEDGER_LIMIT:], key=_arrival)}
 
     def _taken(self, commit: Commit, stored: Sequence[LedgerEntry | None]) -> bool:
         same = commit.header == self.header and list(commit.entries) == stored
@@ -46,11 +64,13 @@ class _Kept:
             del self.ledger[field]
 
 
+def _arrival(entry: LedgerEntry) -> int:
+    return entry.arrival
+
+
 def _fields(entry: LedgerEntry) -> Iterator[str]:
     yield record_field(entry.id)
-    turn = created_turn(entry)
-    if turn is not None:
-        yield turn_field(turn)
+    yield from (field for field, _ in turn_fields(entry))
 
 
 class MemoryStore:
@@ -63,6 +83,10 @@ class MemoryStore:
     async def load(self, needs: Sequence[Need]) -> list[Loaded]:
         """What the needs ask for, in order."""
         return [self._loaded(need) for need in needs]
+
+    async def ledgers(self, keys: Sequence[ConversationKey]) -> list[Ledger]:
+        """The last entries by sent_at, by arrival."""
+        return [self._kept.get(key, _Kept()).last() for key in keys]
 
     async def commit(self, commits: Sequence[Commit]) -> list[bool]:
         """Per commit, whether it was taken."""
@@ -86,4 +110,5 @@ class MemoryStore:
             frozenset(record for record in need.records if record_field(record) in kept.ledger),
             frozenset(turn for turn in need.turns if turn_field(turn) in kept.ledger),
             dict(sorted(kept.outbox.items())),
+            frozenset(turn for turn in need.turns if waiting_field(turn) in kept.ledger),
         )

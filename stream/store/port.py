@@ -8,8 +8,10 @@ import msgspec
 
 from tracker.context import Window
 from tracker.conversation import Conversation, Header
-from tracker.ledger import LedgerEntry
+from tracker.ledger import Ledger, LedgerEntry
 from tracker.targets import HolderStates
+
+LEDGER_LIMIT = 10_000  # entries that are loaded of a ledger
 
 
 class StoreUnavailable(Exception):
@@ -33,7 +35,7 @@ class Need(msgspec.Struct, frozen=True):
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True):
-    """Something to be sent: the topic's short name (journal, states, stances, flips), key and value.
+    """Something to be sent: the topic's short name (journal, states, stances, flips, turns), key and value.
 
     A None value is a tombstone.
     """
@@ -53,6 +55,7 @@ class Loaded(msgspec.Struct, frozen=True):
     applied: frozenset[str]  # those of Need.records that were applied
     created: frozenset[str]  # those of Need.turns that a create was applied for
     outbox: Outbox  # committed but not yet known to be delivered
+    awaited: frozenset[str] = frozenset()  # those of Need.turns that a correction waits for
 
 
 class Commit(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,7 +66,9 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     header: Header
     window: Window
     holders: Mapping[str, HolderStates]  # changed ones only
+    forgotten: Sequence[str] = ()  # holders of whose states none is left
     entries: Sequence[LedgerEntry]  # of the records applied, in order of arrival
+    changed: Sequence[LedgerEntry] = ()  # entries of earlier commits, as these records leave them
     outbox: Outbox  # of the same records
     trim_before: dt.datetime | None = (
         None  # ledger entries sent before are dropped, a bounded number a commit
@@ -76,6 +81,13 @@ class Store(Protocol):
 
     async def load(self, needs: Sequence[Need]) -> list[Loaded]:
         """What the needs ask for, in order; one round trip."""
+        ...
+
+    async def ledgers(self, keys: Sequence[ConversationKey]) -> list[Ledger]:
+        """The conversations' ledgers by arrival, in order; one round trip.
+
+        Each as far back as it reaches, and at most the last LEDGER_LIMIT entries by sent_at.
+        """
         ...
 
     async def commit(self, commits: Sequence[Commit]) -> list[bool]:

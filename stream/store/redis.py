@@ -3,7 +3,8 @@
 header   hash: version, and body, which also says whose header it is
 window   string: the recent turns
 states   hash by holder: the states by target
-ledger   hash: `r/<record id>` to its entry, `t/<turn id>` to the record id of its create
+ledger   hash: `r/<record id>` to its entry, `t/<turn id>` to the record id of its create, `w/<turn id>`
+         to that of a correction that waits for it
 reach    sorted set of the ledger's fields by sent_at in milliseconds, to trim by
 outbox   hash by arrival: what is committed and not yet known to be delivered
 
@@ -21,13 +22,15 @@ from redis.exceptions import NoScriptError
 from stream.store import codec
 from stream.store.connection import connect
 from stream.store.exchange import Command, Exchange
-from stream.store.port import Commit, ConversationKey, Loaded, Need
+from stream.store.port import LEDGER_LIMIT, Commit, ConversationKey, Loaded, Need
 from tracker import keys
 from tracker.conversation import Conversation
+from tracker.ledger import Ledger
 
 _PARTS = ("header", "window", "states", "ledger", "reach", "outbox")
 _READS = 5  # commands for each conversation
 _SCRIPT = resources.files("stream.store").joinpath("commit.lua").read_text(encoding="utf-8")
+_LEDGER = resources.files("stream.store").joinpath("ledger.lua").read_text(encoding="utf-8")
 _DIGEST = hashlib.sha1(_SCRIPT.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -57,6 +60,14 @@ class RedisStore:
         """What the needs ask for, in order; one round trip."""
         commands = [command for need in needs for command in self._reads(need)]
         return await self._exchange().run(commands, lambda replies: self._all_loaded(needs, replies))
+
+    async def ledgers(self, keys: Sequence[ConversationKey]) -> list[Ledger]:
+        """The last entries by sent_at, by arrival; one round trip."""
+        commands = [
+            ("EVAL", _LEDGER, 2, self._key(key, "ledger"), self._key(key, "reach"), LEDGER_LIMIT)
+            for key in keys
+        ]
+        return await self._exchange().run(commands, lambda replies: [*map(codec.ledger_of, replies)])
 
     async def commit(self, commits: Sequence[Commit]) -> list[bool]:
         """Per commit, whether it was taken; one round trip, two where the server does not know the script."""
@@ -135,6 +146,7 @@ class RedisStore:
             frozenset(record for record in need.records if codec.record_field(record) in known),
             frozenset(turn for turn in need.turns if codec.turn_field(turn) in known),
             codec.outbox_of(outbox),
+            frozenset(turn for turn in need.turns if codec.waiting_field(turn) in known),
         )
 
     def _script_call(self, commit: Commit) -> Command:
@@ -150,4 +162,4 @@ def _holders(need: Need) -> list[str]:
 def _ledger_fields(need: Need) -> list[str]:
     """The ledger's fields to ask for; "" is none of them, and Redis wants at least one."""
     records, turns = map(codec.record_field, need.records), map(codec.turn_field, need.turns)
-    return sorted([*records, *turns]) or [""]
+    return sorted([*records, *turns, *map(codec.waiting_field, need.turns)]) or [""]

@@ -4,39 +4,31 @@ from collections.abc import Iterable, Sequence
 
 from models.language.rule import RuleEngine
 from models.local import LocalReader
-from models.reader import ExplainRequest, ObserveRequest
+from models.reader import ObserveRequest
 from stream.chain import Item
 from stream.processor import Bound, Processed, Processor
 from stream.store.memory import MemoryStore
 from stream.store.port import Store
 from tests.benchmarks import chat
 from tracker.conversation import Rules
-from tracker.observations import Explanation, Observation
+from tracker.observations import Observation
 from tracker.records import Record
 
 BATCH = 500
 BOUND = Bound(waves=BATCH, seconds=60.0)  # whole batches: a history is made, not measured
 
 
-class Recording:
+class Recording(LocalReader):
     """A reader whose answers are the rule's; it keeps what it was asked last."""
 
     def __init__(self) -> None:
-        self._rule = LocalReader(RuleEngine())
+        super().__init__(RuleEngine())
         self.asked: Sequence[ObserveRequest] = ()
 
     async def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
         """One observation a request, in order."""
         self.asked = requests
-        return await self._rule.observe(requests)
-
-    async def explain(self, requests: Sequence[ExplainRequest]) -> list[Explanation]:
-        """One explanation a request, in order."""
-        return await self._rule.explain(requests)
-
-    async def close(self) -> None:
-        """Give the thread back."""
-        await self._rule.close()
+        return await super().observe(requests)
 
 
 def beginning(conversation: str, turns: int) -> list[Record]:

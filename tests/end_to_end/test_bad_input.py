@@ -105,11 +105,6 @@ REFUSED: dict[str, tuple[Made, str, str]] = {
     "lone low surrogate at the end": (raw(text="half \udc00"), "lone_surrogate", "value"),
     "unknown op": (operation("explode"), "unknown_op", "op"),
     "op a number": (raw(op=3), "wrong_type", "op"),
-    "edit": (operation("edit", turn="first"), "not_yet", "op"),
-    "delete": (operation("delete", turn="first"), "not_yet", "op"),
-    "clear": (operation("clear"), "not_yet", "op"),
-    "override": (operation("override", by="mod", reason="r", to="oppose", holder=LEFT_OUT), "not_yet", "op"),
-    "erase": (operation("erase", holder="ann"), "not_yet", "op"),
     "text over 16 KiB": (raw(text="é" * (MAX_TEXT_BYTES // 2 + 1)), "too_long", "text"),
     "900 kB": (raw(text="x" * 900_000), "too_long", "text"),
     "name too long": (raw(holder="x" * 1000), "too_long", "holder"),
@@ -204,10 +199,15 @@ async def test_a_reply_to_a_missing_turn_is_marked(stage: Stage, room: str) -> N
     assert entry["entry"]["marks"] == ["reply_missing"]
 
 
-async def test_a_turn_older_than_the_newest_is_late_and_moves_nothing(stage: Stage, room: str) -> None:
+async def test_a_turn_older_than_the_newest_is_late_and_folded_at_its_place(stage: Stage, room: str) -> None:
     entry = await accepted(stage, turn(room, "bad", "-1", sent_at=now() - 3 * DAYS))
     assert entry["entry"]["marks"] == ["late"]
-    assert "states" not in entry
+    [moved] = entry["states"]
+    assert (moved["state"]["stance"], moved["state"]["turn"], moved["state"]["flips"]) == (
+        "support",
+        "first",
+        1,
+    )
 
 
 async def test_a_clock_30_days_ahead_is_set_to_the_receipt(stage: Stage, room: str) -> None:

@@ -1,15 +1,24 @@
 """What every Reader must do, run on each: in process, and over HTTP against a real server."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
+import msgspec
 import pytest
 
 from models.execution import RequestsRejected
 from models.language.rule import RuleEngine
 from models.local import LocalReader
-from models.reader import Engine, ExplainRequest, Reader, ReaderRejected, ReaderUnavailable
+from models.reader import (
+    CannotPropose,
+    Engine,
+    ExplainRequest,
+    ProposeRequest,
+    Reader,
+    ReaderRejected,
+    ReaderUnavailable,
+)
 from models.worker.client import ClientConfig, WorkerReader
 from models.worker.lanes import BatchLimits
 from models.worker.server import WorkerConfig
@@ -23,6 +32,9 @@ from tests.models.worker.fakes import (
     requests,
     worker,
 )
+from tracker.context import WindowTurn
+from tracker.proposals import Proposal
+from tracker.records import MAX_PROPOSITION_BYTES
 from tracker.stances import Expressed, Stance
 
 Opened = Callable[..., AbstractAsyncContextManager[Reader]]
@@ -163,3 +175,77 @@ async def test_closing_twice_is_closing_once(opened: Opened) -> None:
         await reader.close()
         with pytest.raises(ReaderUnavailable):
             await reader.observe(requests("+1"))
+
+
+class Finding(FakeEngine):
+    """Proposes what the newest turn says; reacts to it as when it reads."""
+
+    def propose(self, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+        self._read([request.shown for request in requests])
+        return [proposal(request) for request in requests]
+
+
+def proposal(request: ProposeRequest) -> Proposal:
+    last = request.turns[-1]
+    return Proposal(
+        request.conversation, last.turn, last.text or None, bool(request.proposition and last.text)
+    )
+
+
+def propose_request(turn: str, text: str = "whether", proposition: str = "") -> ProposeRequest:
+    return ProposeRequest(
+        "room", (WindowTurn("before", "tom", "hm"), WindowTurn(turn, "maya", text)), proposition
+    )
+
+
+async def test_proposals_come_one_a_request_and_in_order(opened: Opened) -> None:
+    asked = [propose_request(f"m-{at}", "x" * (at % 9), "whether" * (at % 2)) for at in range(30)]
+    async with opened(Finding()) as reader:
+        assert await reader.proposes()
+        assert await reader.propose(asked) == [proposal(request) for request in asked]
+        assert await reader.propose([]) == []
+
+
+async def test_an_engine_that_finds_no_targets_says_so(opened: Opened) -> None:
+    async with opened(FakeEngine()) as reader:
+        assert not await reader.proposes()
+        with pytest.raises(CannotPropose):
+            await reader.propose([propose_request("m-1")])
+        assert await reader.observe(requests("+1"))
+
+
+async def test_what_no_record_could_carry_proposes_nothing(opened: Opened) -> None:
+    unfit = ["  ", "\ud800", "x" * (MAX_PROPOSITION_BYTES + 1)]
+
+    class Babbling(Finding):
+        def propose(self, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+            return [
+                msgspec.structs.replace(proposal(request), proposition=unfit[at], replaces=True)
+                for at, request in enumerate(requests)
+            ]
+
+    async with opened(Babbling()) as reader:
+        found = await reader.propose([propose_request(f"m-{at}") for at in range(3)])
+    assert found == [Proposal("room", f"m-{at}") for at in range(3)]
+
+
+async def test_proposals_that_an_engine_mixes_up_are_asked_for_one_by_one(opened: Opened) -> None:
+    class Mixed(Finding):
+        def propose(self, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+            return super().propose(requests)[::-1]
+
+    asked = [propose_request("m-1"), propose_request("m-2")]
+    async with opened(Mixed()) as reader:
+        assert await reader.propose(asked) == [proposal(request) for request in asked]
+
+
+@pytest.mark.parametrize(
+    ("text", "raised"), [("bad", ReaderRejected), ("boom", ReaderUnavailable), ("gone", ReaderUnavailable)]
+)
+async def test_what_a_proposal_fails_with_means_what_it_means_of_a_reading(
+    opened: Opened, text: str, raised: type[Exception]
+) -> None:
+    async with opened(Finding(), 1.0) as reader:
+        with pytest.raises(raised):
+            await reader.propose([propose_request("m-1", text)])
+        assert await reader.propose([propose_request("m-2")])

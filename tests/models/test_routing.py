@@ -10,13 +10,21 @@ from models.language.registry import InvalidSetting, ReaderSettings
 from models.language.rule import RuleEngine
 from models.language.wheels import WeightsUnavailable
 from models.local import LocalReader
-from models.reader import Engine, ExplainRequest, ObserveRequest, ReaderUnavailable
-from models.routing import RoutedEngine
+from models.reader import (
+    Engine,
+    ExplainRequest,
+    ObserveRequest,
+    Proposer,
+    ProposeRequest,
+    ReaderUnavailable,
+)
+from models.routing import FindingRoutes, RoutedEngine
 from models.worker.client import ClientConfig, WorkerReader
 from models.worker.server import WorkerConfig
 from tests.models.worker.fakes import FakeEngine, explanation, observation, worker
 from tracker.context import Window, WindowTurn
 from tracker.observations import Explanation, Mark, Observation
+from tracker.proposals import Proposal
 from tracker.stances import Stance
 
 
@@ -224,7 +232,7 @@ def test_rule_alone_asks_for_no_language() -> None:
 
 def test_what_routes_share_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> None:
     loaded: list[ReaderSettings] = []
-    monkeypatch.setattr(routing, "build_engine", lambda one: loaded.append(one) or Named(one.engine))
+    monkeypatch.setattr(routing, "build_engine", lambda one, _: loaded.append(one) or Named(one.engine))
     big, default = ReaderSettings(engine="generative"), ReaderSettings(engine="encoder")
     engine: Any = routing.build(default, {"en": big, "zh": big, "es": default}, reads_all=False)
     assert loaded == [default, big]
@@ -239,7 +247,7 @@ def test_what_routes_share_is_loaded_once(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_route_without_weights_is_left_to_the_default(monkeypatch: pytest.MonkeyPatch) -> None:
     tried: list[str] = []
 
-    def build(one: ReaderSettings) -> Engine:
+    def build(one: ReaderSettings, _: object) -> Engine:
         tried.append(one.engine)
         if one.engine == "generative":
             raise WeightsUnavailable("no weights here")
@@ -256,3 +264,36 @@ def test_a_route_without_weights_is_left_to_the_default(monkeypatch: pytest.Monk
 def test_a_wrong_route_names_its_language() -> None:
     with pytest.raises(InvalidSetting, match=r"^engine of the reader of zh: no engine 'oracle'"):
         routing.build(ReaderSettings(engine="rule"), {"zh": ReaderSettings(engine="oracle")})
+
+
+class Finding(Named):
+    def propose(self, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+        return [Proposal(one.conversation, one.turns[-1].turn, self.name) for one in requests]
+
+
+def proposed(default: Engine, **routes: Engine) -> list[str | None]:
+    """Who words the proposition of an English and of a Spanish conversation."""
+    engine = FindingRoutes(routes, default, detected)
+    turns = [request.turn for request in asked("hm en", "hm es")]
+    return [
+        one.proposition
+        for one in execution.propose(engine, [ProposeRequest("room", (turn,)) for turn in turns])
+    ]
+
+
+def test_a_proposition_is_worded_by_its_languages_own_engine_where_that_can() -> None:
+    assert proposed(Finding("default"), en=Finding("english")) == ["english", "default"]
+
+
+def test_else_by_the_default_and_else_by_any_that_can() -> None:
+    assert proposed(Finding("default"), en=Named("english")) == ["default", "default"]
+    assert proposed(Named("default"), en=Finding("english")) == ["english", "english"]
+    assert proposed(Finding("default")) == ["default", "default"]
+
+
+def test_routes_find_targets_where_one_of_them_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: dict[str, type[Named]] = {"generative": Finding, "encoder": Named}
+    monkeypatch.setattr(routing, "build_engine", lambda one, _: made[one.engine](one.engine))
+    default, big = ReaderSettings(engine="encoder"), ReaderSettings(engine="generative")
+    assert isinstance(routing.build(default, {"en": big}), Proposer)
+    assert not isinstance(routing.build(default, {"en": default}), Proposer)

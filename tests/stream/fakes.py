@@ -10,14 +10,22 @@ from typing import Any
 from models.execution import EngineFailed
 from models.language.rule import RuleEngine
 from models.local import LocalReader
-from models.reader import ExplainRequest, ObserveRequest, ReaderRejected, ReaderUnavailable
+from models.reader import (
+    ExplainRequest,
+    ObserveRequest,
+    ProposeRequest,
+    ReaderRejected,
+    ReaderUnavailable,
+)
 from stream.chain import Chain, Item, grouped, need
 from stream.outbox import JOURNAL
 from stream.sender import SenderUnavailable
 from stream.store.memory import MemoryStore
 from stream.store.port import Commit, ConversationKey, Loaded, Message, Need, StoreUnavailable
 from tracker import keys, records
+from tracker.ledger import Ledger
 from tracker.observations import Explanation, Observation
+from tracker.proposals import Proposal
 from tracker.records import CreateTurn, DeclareTarget, Record
 
 START = dt.datetime(2026, 11, 29, 20, 0, tzinfo=dt.UTC)
@@ -54,7 +62,10 @@ async def chains(store: MemoryStore, given: Sequence[Record]) -> list[Chain]:
 
 @dataclass
 class CountingReader:
-    """Reads by rule; keeps every call's turns, rejects some, breaks on some, and is away for some calls."""
+    """Reads by rule; keeps every call's turns, rejects some, breaks on some, and is away for some calls.
+
+    It proposes the first of `propositions`, and each later one where the one before it is asked about.
+    """
 
     breaks: frozenset[str] = frozenset()
     rejects: frozenset[str] = frozenset()
@@ -62,6 +73,11 @@ class CountingReader:
     away: Callable[["CountingReader"], bool] = lambda reader: False
     observed: list[list[str]] = field(default_factory=list)
     explained: list[list[str]] = field(default_factory=list)
+    propositions: Sequence[str] = ()
+    replaces: bool = False
+    asked: list[ProposeRequest] = field(default_factory=list)
+    proposes_not: frozenset[str] = frozenset()
+    breaks_on_proposing: frozenset[str] = frozenset()
 
     async def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
         turns = [request.turn.turn for request in requests]
@@ -76,6 +92,23 @@ class CountingReader:
         self.explained.append(turns)
         self._fail(set(turns) & self.explains_not)
         return RuleEngine().explain(requests)
+
+    async def propose(self, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+        self.asked += requests
+        turns = {request.turns[-1].turn for request in requests}
+        if self.breaks_on_proposing & turns:
+            raise EngineFailed("the engine failed: RuntimeError", retry_after=0.0)
+        self._fail(turns & self.proposes_not)
+        return [self._proposal(request) for request in requests]
+
+    def _proposal(self, request: ProposeRequest) -> Proposal:
+        following = dict(zip(("", *self.propositions), self.propositions, strict=False))
+        found = following.get(request.proposition)
+        replaces = self.replaces and bool(request.proposition)
+        return Proposal(request.conversation, request.turns[-1].turn, found, replaces)
+
+    async def proposes(self) -> bool:
+        return bool(self.propositions)
 
     def _fail(self, rejected: set[str]) -> None:
         if self.away(self):
@@ -98,6 +131,7 @@ class FlakyStore(MemoryStore):
     def __init__(self, run: str = "live") -> None:
         super().__init__(run)
         self.loads: list[list[str]] = []
+        self.ledgers_loaded: list[list[str]] = []
         self.down = 0  # calls that find it away
         self.rivals: list[Callable[[MemoryStore], Any]] = []  # each awaited before one commit
 
@@ -105,6 +139,11 @@ class FlakyStore(MemoryStore):
         self._up()
         self.loads.append([need.key.name for need in needs])
         return await super().load(needs)
+
+    async def ledgers(self, keys: Sequence[ConversationKey]) -> list[Ledger]:
+        self._up()
+        self.ledgers_loaded.append([key.name for key in keys])
+        return await super().ledgers(keys)
 
     async def commit(self, commits: Sequence[Commit]) -> list[bool]:
         self._up()

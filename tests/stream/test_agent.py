@@ -9,7 +9,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from stream import agent as module
-from stream import waves as waves_module
+from stream import isolation
 from stream.agent import CARRIED_RECORDS, Agent
 from stream.chain import Item
 from stream.outbox import FLIPS, JOURNAL
@@ -37,7 +37,7 @@ TALK: list[Record] = [target(), turn("1"), turn("2", "-1"), turn("3", "+1")]
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(module, "LONGEST_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(waves_module, "PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(isolation, "PAUSE_SECONDS", 0.001)
 
 
 class Poisoned(Processor):

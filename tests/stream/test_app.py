@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from models.encoder import shipped
 from stream import app
 from stream.settings import load
 from tracker.clock import Clock
@@ -25,3 +26,15 @@ def test_rules_are_what_settings_say() -> None:
     rules = app.rules(load({"VOLTEFACE_REACH_DAYS": "3", "VOLTEFACE_CLOCK_SKEW_SECONDS": "5"}))
     assert rules.clock == Clock(dt.timedelta(seconds=5), dt.timedelta(days=3))
     assert not rules.persisted
+    assert (rules.policy.name, rules.policies) == (shipped.ADAPTER.name, {})
+
+
+def test_rules_have_a_policy_for_each_reader(tmp_path: Path) -> None:
+    (tmp_path / "strict.toml").write_text('name = "strict"\n')
+    config = tmp_path / "volteface.toml"
+    config.write_text('[[readers]]\nlanguages = ["zh", "yue"]\npolicy = "strict.toml"\n')
+    rules = app.rules(load({"VOLTEFACE_CONFIG": str(config)}))
+    assert {language: policy.name for language, policy in rules.policies.items()} == {
+        "zh": "strict",
+        "yue": "strict",
+    }

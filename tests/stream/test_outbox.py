@@ -1,12 +1,13 @@
 import msgspec
 
 from stream import outbox, waves
-from stream.outbox import FLIPS, JOURNAL, STANCES, STATES
+from stream.outbox import FLIPS, JOURNAL, STANCES, STATES, TURNS
 from stream.store.memory import MemoryStore
 from stream.store.port import Message
-from tests.stream.fakes import chains, rule, target, turn
+from tests.stream.fakes import CountingReader, chains, rule, target, turn
 from tracker import keys
 from tracker.conversation import Rules
+from tracker.parsing import parse_keyed
 from tracker.settlement import Outcome
 
 KEY = keys.conversation_key("default", "a")
@@ -59,3 +60,15 @@ async def test_the_headers_row_is_of_the_last_outcome() -> None:
 
 def test_nothing_gives_nothing() -> None:
     assert outbox.messages([]) == {}
+
+
+async def test_a_found_target_goes_to_the_turns_topic_behind_all_that_its_turn_led_to() -> None:
+    reader = CountingReader(propositions=["whether tea"])
+    [chain] = await chains(MemoryStore("r"), [turn(str(number)) for number in range(1, 6)])
+    while not chain.finished:
+        await waves.run([chain], reader, Rules(finds=True))
+    sent = outbox.messages(chain.outcomes)[4]
+    assert topics(sent) == [JOURNAL, TURNS]
+    [record] = chain.outcomes[3].found
+    assert sent[-1] == outbox.of_record(record)
+    assert parse_keyed(sent[-1].key, sent[-1].value) == record

@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from models.reader import ProposeRequest
 from stream.chain import Item
-from stream.outbox import FLIPS, JOURNAL, STANCES
+from stream.outbox import FLIPS, JOURNAL, STANCES, TURNS
 from stream.processor import COMMIT_ATTEMPTS, Bound, CommitContended, Processed, Processor
 from stream.store.memory import MemoryStore
 from stream.store.port import ConversationKey, Need, StoreUnavailable
 from tests.stream.fakes import START, CountingReader, FlakyStore, items, rule, target, turn
+from tests.tracker.corrections import ALL, logs
 from tests.tracker.strategies import dialogues
+from tracker import keys
 from tracker.conversation import Rules
+from tracker.parsing import parse
+from tracker.proposals import Proposal
 from tracker.records import Reason, Record, Refused
 
 A, B = ConversationKey("default", "a"), ConversationKey("default", "b")
@@ -225,18 +230,22 @@ async def played(batches: list[list[Item]], bound: Bound) -> tuple[object, ...]:
             ]
             await store.delivered({key: tuple(outbox) for key, outbox in result.outboxes.items()})
             left = [item for item in left if item.index in set(result.unfinished)]
-    holders = frozenset(getattr(item.record, "holder", "") for batch in batches for item in batch)
+    holders = frozenset(getattr(item.record, "holder", "") or "" for batch in batches for item in batch)
     keys = sorted(
         {ConversationKey("default", item.record.conversation) for batch in batches for item in batch}
     )
-    kept = [await store.load([Need(key, holders)]) for key in keys]
+    kept = [(await store.load([Need(key, holders)]), await store.ledgers([key])) for key in keys]
     # The header's row stands once a commit, so only the last of each key counts, as in a compacted topic.
     states = {message.key: message for message in messages if message.topic == "states"}
     return [message for message in messages if message.topic != "states"], states, sorted(refused), kept
 
 
 @settings(max_examples=60, deadline=None)
-@given(records=dialogues(), places=st.sets(st.integers(1, 30), max_size=6), waves=st.sampled_from([1, 3, 64]))
+@given(
+    records=dialogues() | logs(*ALL),
+    places=st.sets(st.integers(1, 30), max_size=6),
+    waves=st.sampled_from([1, 3, 64]),
+)
 async def test_cutting_into_batches_anywhere_changes_nothing(
     records: list[Record], places: set[int], waves: int
 ) -> None:
@@ -257,3 +266,56 @@ async def test_order_is_kept_inside_a_conversation_however_the_reader_fails() ->
     [loaded] = await store.load([Need(A)])
     assert [seen.turn for seen in loaded.conversation.window] == ["1", "3", "4"]
     assert sorted(loaded.outbox) == [1, 2, 3, 4]
+
+
+class Rewording(CountingReader):
+    """Proposes other words whenever it is asked."""
+
+    async def propose(self, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+        self.propositions = [f"whether {len(self.asked)}"]
+        return await super().propose(requests)
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    places=st.sets(st.integers(1, 5), max_size=4),
+    comings=st.lists(st.booleans(), min_size=1, max_size=6),
+    rivals=st.integers(0, 2),
+)
+async def test_a_redelivered_turn_gives_the_same_target_record(
+    places: set[int], comings: list[bool], rivals: int
+) -> None:
+    """However often its batch comes again, is done again or is cut, before and after what it sent arrived."""
+    store, reader = FlakyStore(), Rewording()
+    processor = Processor(store, reader, Rules(finds=True))
+    talk = [turn(str(number), "hm") for number in range(1, 7)]
+    for _ in range(rivals):
+        store.rivals.append(
+            lambda kept: made(kept).process(items([turn(f"rival {len(store.rivals)}", "hm")]))
+        )
+    found: list[bytes | None] = []
+    for delivered in comings:
+        for batch in cuts(talk, places):
+            result = await processor.process(batch)
+            found += sent(result, TURNS)
+            if delivered:
+                await store.delivered({key: tuple(outbox) for key, outbox in result.outboxes.items()})
+    assert len(set(found)) == 1
+    [record] = {parse(value) for value in found}
+    assert record.id in {keys.found_id(f"create/{number}/0", "declare") for number in range(1, 7)}
+    before = await version(store)
+    assert not (await processor.process(items([record, record]))).refusals
+    assert await version(store) == before + 1
+
+
+async def test_turns_behind_a_found_target_are_read_for_it_and_those_before_are_not() -> None:
+    store, reader = FlakyStore(), CountingReader(propositions=["whether tea"])
+    processor = Processor(store, reader, Rules(finds=True))
+    result = await processor.process(items([turn(str(number)) for number in range(1, 6)]))
+    [value] = sent(result, TURNS)
+    await processor.process(items([parse(value), turn("6", "-1", holder="bob")]))
+    assert reader.turns == ["6"]
+    [kept] = await store.load([Need(A, frozenset({"ann", "bob"}))])
+    assert [state.stance for states in kept.conversation.holders.values() for state in states.values()] == [
+        "oppose"
+    ]

@@ -9,8 +9,9 @@ import msgspec
 import pytest
 
 from models.language.rule import RuleEngine
+from models.language.settings import InvalidSetting
 from models.local import LocalReader
-from models.reader import ObserveRequest
+from models.reader import ObserveRequest, ReaderUnavailable
 from models.remote.engine import client_from
 from models.worker import server
 from models.worker.client import WorkerReader
@@ -132,3 +133,21 @@ async def test_everything_asks_the_worker_that_settings_name_and_starts_none(
         monkeypatch.setattr(server, "serve", None)
         await first_flip(msgspec.structs.replace(settings, worker=address))
     assert asked[:2] == ["1", "2"]
+
+
+async def test_a_worker_whose_engine_finds_no_targets_is_named_at_start() -> None:
+    async with fakes.worker(RuleEngine) as url:
+        found = msgspec.structs.replace(RULE, worker=url, targets="found")
+        with pytest.raises(
+            InvalidSetting, match=r"^VOLTEFACE_TARGETS: found, but .* VOLTEFACE_READER=generative"
+        ):
+            await roles.reader(found)
+
+
+async def test_a_worker_that_is_not_there_yet_is_not_held_against_the_settings() -> None:
+    reader = await roles.reader(
+        msgspec.structs.replace(RULE, worker="http://127.0.0.1:1", targets="found", reader_seconds=0.5)
+    )
+    with pytest.raises(ReaderUnavailable):
+        await reader.proposes()
+    await reader.close()

@@ -35,6 +35,8 @@ ALLOWED: dict[str, tuple[str, object]] = {
     "worker": ("http://worker:8080", "http://worker:8080"),
     "api_key": ("k-1", "k-1"),
     "reader": ("rule", "rule"),
+    "critic": ("true", True),
+    "targets": ("found", "found"),
     "model": ("/models/m", Path("/models/m")),
     "adapter": ("/models/a", Path("/models/a")),
     "cache": ("~/weights", Path("~/weights").expanduser()),
@@ -467,3 +469,26 @@ def test_passwords_are_masked(address: str, shown: str) -> None:
 def test_engine_remote_needs_a_server_and_a_model(given: dict[str, str], lacking: str) -> None:
     error = refused({"VOLTEFACE_READER": "remote"} | given)
     assert (error.setting, error.got) == (f"VOLTEFACE_REMOTE_{lacking}", "unset")
+
+
+@pytest.mark.parametrize(("key", "value"), [("critic", "true"), ("targets", "found")])
+def test_critic_and_found_targets_need_a_model_that_can_be_talked_to(
+    tmp_path: Path, key: str, value: str
+) -> None:
+    name = f"VOLTEFACE_{key.upper()}"
+    for reader in ("encoder", "rule"):
+        error = refused({name: value, "VOLTEFACE_READER": reader})
+        assert (error.setting, error.got) == (name, f"{value} with reader {reader}")
+        assert "generative or remote" in error.remedy
+    given = {name: value, "VOLTEFACE_READER": "generative"}
+    assert str(getattr(load(given), key)).lower() == value
+    # The worker's own settings say what reads there.
+    load({name: value, "VOLTEFACE_WORKER": "http://worker:8080"})
+    tables = '[[readers]]\nlanguages = ["en"]\nreader = "generative"\n'
+    load({name: value, **written(tmp_path, tables)})
+    error = refused({name: value, "VOLTEFACE_READER": "rule", **written(tmp_path, tables)})
+    assert error.setting == name
+
+
+def test_a_wrong_critic_of_the_file_is_named_as_it_stands_there(tmp_path: Path) -> None:
+    assert refused(written(tmp_path, "critic = true")).setting == "critic"

@@ -18,6 +18,7 @@ class Client:
 
     def __init__(self, committed: dict[TopicPartition, int | None]) -> None:
         self.committed, self.sought = committed, dict[TopicPartition, int | str]()
+        self._coordinator: Any = None
 
     def assignment(self) -> set[TopicPartition]:
         return {FRESH, OLD}
@@ -68,3 +69,44 @@ def test_what_would_be_dropped_is_put_back(monkeypatch: pytest.MonkeyPatch, flow
     records = asyncio.run(thread(client, flow=flow)._fetch_records(client, set(), timeout=1.0))
     assert records == (taken if flow else {})
     assert client.sought == ({} if flow else {FRESH: 3})
+
+
+def revoking(monkeypatch: pytest.MonkeyPatch, commit: Any, generation: int = 3) -> list[object]:
+    """What is done when a partition goes, in order."""
+    done: list[object] = []
+
+    async def revoked(_: Any, partitions: Any) -> None:
+        done.append(("revoked", partitions))
+
+    async def committing(_: Any, partitions: Any) -> None:
+        done.append(("commit", partitions))
+        await commit()
+
+    monkeypatch.setattr(driver.Consumer, "on_partitions_revoked", revoked)
+    monkeypatch.setattr(driver.Consumer, "commit", committing)
+    monkeypatch.setattr(transport, "REVOKED_COMMIT_SECONDS", 0.01)
+    consumer = object.__new__(transport._Consumer)
+    consumer._thread = thread(Client({}))
+    consumer._thread._consumer._coordinator = SimpleNamespace(generation=generation)
+    asyncio.run(consumer.on_partitions_revoked({OLD}))
+    return done
+
+
+async def answered() -> None:
+    """A commit that the broker takes."""
+
+
+async def never_answered() -> None:
+    await asyncio.Event().wait()
+
+
+@pytest.mark.parametrize("commit", [answered, never_answered])
+def test_what_is_done_of_a_partition_is_committed_before_it_goes(
+    monkeypatch: pytest.MonkeyPatch, commit: Any
+) -> None:
+    assert revoking(monkeypatch, commit) == [("commit", {OLD}), ("revoked", {OLD})]
+
+
+def test_an_evicted_member_commits_no_old_acks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty group would take them, though another member had come further."""
+    assert revoking(monkeypatch, answered, generation=-1) == [("revoked", {OLD})]

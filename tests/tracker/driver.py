@@ -19,7 +19,7 @@ from tracker.conversation import (
     state_before,
 )
 from tracker.observations import Critic, Evidence, Explanation, Mark, Observation, Trigger
-from tracker.records import CreateTurn, Record, Refused
+from tracker.records import CreateTurn, DeclareTarget, Record, Refused
 from tracker.settlement import Outcome, settled
 from tracker.stances import Expressed, Stance, TransitionKind, TriggerKind
 from tracker.targets import Target
@@ -102,10 +102,11 @@ def advance(
     receipt: dt.datetime | None = None,
 ) -> Outcome:
     """One record's whole way. Raises Refused."""
+    assert isinstance(record, CreateTurn | DeclareTarget)
     admission = admitted(conversation, record, receipt, rules)
-    folds = folded(conversation, admission, read(conversation, admission, reader), rules.policy)
+    folds = folded(conversation, admission, read(conversation, admission, reader), rules)
     done = [
-        explained(conversation, fold, reader.explain(fold), rules.policy)
+        explained(conversation, fold, reader.explain(fold), rules)
         if fold.transition.kind is TransitionKind.FLIP
         else fold
         for fold in folds

@@ -14,7 +14,6 @@ from hypothesis import given
 from tests.tracker.driver import Marked, Moody, advance, empty, explanation, flips, last, play, read
 from tests.tracker.strategies import (
     PROPOSITIONS,
-    ROOM,
     at,
     create,
     debate,
@@ -36,15 +35,10 @@ from tracker.conversation import (
     state_before,
 )
 from tracker.machine import UNKNOWN, StanceState
-from tracker.observations import Explanation, Mark
-from tracker.policy import Policy
+from tracker.observations import Explanation, Mark, Model, Observation, Probabilities
+from tracker.policy import Policy, Threshold
 from tracker.records import (
-    ClearTurns,
-    DeleteTurn,
-    EditTurn,
-    EraseHolder,
     HolderKind,
-    OverrideStance,
     Reason,
     Record,
     Refused,
@@ -55,28 +49,10 @@ from tracker.stances import Expressed, Stance, TransitionKind
 RULES = Rules()
 TARGET = target_of(PROPOSITIONS[0])
 MINUTE = dt.timedelta(minutes=1)
-LATER: dict[str, Any] = {"conversation": ROOM, "sent_at": at(0)}
 
 
 def _after(*records: Record) -> Conversation:
     return last(play(debate(*records), reader=Marked()))
-
-
-@pytest.mark.parametrize(
-    "record",
-    [
-        EditTurn(**LATER, turn="m-1", text="x"),
-        DeleteTurn(**LATER, turn="m-1"),
-        ClearTurns(**LATER, id="c"),
-        OverrideStance(**LATER, id="o", by="mod", reason="r", to=None, turn="m-1"),
-        EraseHolder(**LATER, id="e", holder="ann"),
-    ],
-    ids=lambda record: type(record).__name__,
-)
-def test_operations_of_later_versions_are_refused_by_name(record: Record) -> None:
-    with pytest.raises(Refused) as refused:
-        admitted(empty(), record, None, RULES)
-    assert refused.value.reason is Reason.NOT_YET
 
 
 def test_a_turn_is_admitted_for_every_active_target() -> None:
@@ -167,9 +143,9 @@ def test_an_answer_about_something_else_is_not_folded(wrong: dict[str, Any]) -> 
     conversation = _after()
     admission = admitted(conversation, create("m-1"), None, RULES)
     right = observe(target=TARGET.id)
-    assert len(folded(conversation, admission, [right], RULES.policy)) == 1
+    assert len(folded(conversation, admission, [right], RULES)) == 1
     with pytest.raises(WrongObservation, match=f"another {next(iter(wrong))} than"):
-        folded(conversation, admission, [msgspec.structs.replace(right, **wrong)], RULES.policy)
+        folded(conversation, admission, [msgspec.structs.replace(right, **wrong)], RULES)
 
 
 @pytest.mark.parametrize("count", [0, 2])
@@ -177,19 +153,19 @@ def test_one_observation_a_target_no_less_no_more(count: int) -> None:
     conversation = _after()
     admission = admitted(conversation, create("m-1"), None, RULES)
     with pytest.raises(ValueError, match="zip"):
-        folded(conversation, admission, [observe(target=TARGET.id)] * count, RULES.policy)
+        folded(conversation, admission, [observe(target=TARGET.id)] * count, RULES)
 
 
 def test_a_target_record_folds_nothing() -> None:
     admission = admitted(_after(), declare("new"), None, RULES)
-    assert folded(_after(), admission, [], RULES.policy) == ()
+    assert folded(_after(), admission, [], RULES) == ()
 
 
 def _flip() -> tuple[Conversation, Folded]:
     conversation = _after(create("m-1", "+1"))
     turn = create("m-2", "-1")
     admission = admitted(conversation, turn, None, RULES)
-    (fold,) = folded(conversation, admission, read(conversation, admission, Marked()), RULES.policy)
+    (fold,) = folded(conversation, admission, read(conversation, admission, Marked()), RULES)
     assert fold.transition.kind is TransitionKind.FLIP
     return conversation, fold
 
@@ -213,7 +189,7 @@ def test_a_refined_observation_folds_once_from_the_state_before(
 ) -> None:
     conversation, fold = _flip()
     refined = _refined(fold, expressed)
-    again = explained(conversation, fold, refined, RULES.policy)
+    again = explained(conversation, fold, refined, RULES)
     assert (again.before, again.after, again.transition.kind) == (fold.before, after, kind)
     assert again.observation == refined.refined
     assert (again.explanation is refined) is (kind is TransitionKind.FLIP)
@@ -222,15 +198,61 @@ def test_a_refined_observation_folds_once_from_the_state_before(
 def test_a_refined_answer_about_somebody_else_is_not_folded() -> None:
     conversation, fold = _flip()
     with pytest.raises(WrongObservation):
-        explained(conversation, fold, _refined(fold, Expressed.NEUTRAL, holder="bo"), RULES.policy)
+        explained(conversation, fold, _refined(fold, Expressed.NEUTRAL, holder="bo"), RULES)
 
 
 def test_an_explanation_leaves_the_flip_as_it_is() -> None:
     conversation, fold = _flip()
     told = explanation(fold)
-    assert explained(conversation, fold, told, RULES.policy) == msgspec.structs.replace(
-        fold, explanation=told
-    )
+    assert explained(conversation, fold, told, RULES) == msgspec.structs.replace(fold, explanation=told)
+
+
+DEFAULT, SURE = Policy(), Policy(name="sure", establish=Threshold(0.9), flip=Threshold(0.9))
+PARTED = Rules(policy=DEFAULT, policies={"zh": SURE})
+LIKELY = Probabilities(support=0.2, oppose=0.8)
+
+
+def spoken(language: str, expressed: Probabilities = LIKELY, **rest: Any) -> Observation:
+    return observe(expressed, target=TARGET.id, model=Model("m", "1", "encoder", language), **rest)
+
+
+@pytest.mark.parametrize(
+    ("language", "marks", "judging"),
+    [
+        ("zh", (), SURE),
+        ("zh-Hant", (Mark.UNTRAINED,), SURE),
+        ("zh", (Mark.UNTRAINED, Mark.FALLBACK), DEFAULT),  # the default read in its place
+        ("en", (), DEFAULT),
+        ("und", (), DEFAULT),
+    ],
+)
+def test_an_observation_is_judged_by_the_policy_of_the_reader_that_made_it(
+    language: str, marks: tuple[Mark, ...], judging: Policy
+) -> None:
+    conversation = _after()
+    admission = admitted(conversation, create("m-1"), None, PARTED)
+    observation = spoken(language, marks=marks)
+    assert PARTED.judging(observation) is judging
+    (fold,) = folded(conversation, admission, [observation], PARTED)
+    assert fold.after.stance is (Stance.OPPOSE if judging is DEFAULT else Stance.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    ("marks", "kind"),
+    [((), TransitionKind.PERSISTENCE), ((Mark.FALLBACK,), TransitionKind.FLIP)],
+)
+def test_a_refined_observation_is_judged_by_who_made_it(
+    marks: tuple[Mark, ...], kind: TransitionKind
+) -> None:
+    conversation, fold = _flip()
+    refined = spoken("zh", turn="m-2", read_under=Stance.SUPPORT, marks=marks)
+    again = explained(conversation, fold, explanation(fold, refined), PARTED)
+    assert again.transition.kind is kind
+
+
+def test_exemptions_of_a_reader_by_language_exempt_nobody() -> None:
+    rules = Rules(policies={"en": Policy(exempt_holders=frozenset({"ann"}))})
+    assert len(admitted(_after(), create("m-1", language="en"), None, rules).targets) == 1
 
 
 @given(dialogues())

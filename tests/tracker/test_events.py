@@ -191,6 +191,7 @@ def test_the_schema_refuses_what_decoding_refuses(path: str, wrong: Any) -> None
 def test_the_schema_says_what_is_always_there() -> None:
     schema: dict[str, Any] = events.schema()
     optional = {"emotion", "sentiment", "confidence", "trigger", "rationale", "evidence", "critic", "model"}
+    optional |= {"turn"}  # a state is no turn's where a person's word decides
     assert set(_found(schema, "Event")["required"]) == EXAMPLE.keys()
     assert set(_found(schema, "Position")["required"]) == EXAMPLE["data"].keys() - optional
     assert _found(schema, "EventType")["enum"] == sorted(EventType)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from tests.tracker.driver import Marked, play
-from tests.tracker.strategies import PROPOSITIONS, at, create, declare, dialogues
+from tests.tracker.strategies import PROPOSITIONS, at, create, declare, dialogues, target_of
 from tracker.conversation import Header
 from tracker.ledger import JournalEntry, LedgerEntry
 from tracker.machine import StanceState
@@ -34,8 +34,9 @@ def test_a_turns_entry_is_compact_and_complete() -> None:
 
 def test_a_target_records_entry_has_no_turn() -> None:
     entry = play([declare(PROPOSITIONS[0], "d-1")])[0].journal.entry
-    assert entry == LedgerEntry(id="d-1", op="target", arrival=1, sent_at=at(0))
-    assert msgspec.to_builtins(entry).keys() == {"id", "op", "arrival", "sent_at"}  # compact
+    target = target_of(PROPOSITIONS[0]).id
+    assert entry == LedgerEntry(id="d-1", op="target", arrival=1, sent_at=at(0), target=target)
+    assert msgspec.to_builtins(entry).keys() == {"id", "op", "arrival", "sent_at", "target"}  # compact
 
 
 def test_the_journal_carries_source_explanations_states_and_header() -> None:
@@ -43,7 +44,7 @@ def test_the_journal_carries_source_explanations_states_and_header() -> None:
     journal = outcome.journal
     assert (journal.tenant, journal.run, journal.conversation) == ("default", "live", "room-7")
     assert journal.source == "volteface.turns/0/1"
-    assert [told.turn for told in journal.explanations] == ["m-2"]
+    assert [told.turn for told in journal.entry.explanations] == ["m-2"]
     assert journal.states == outcome.states
     assert journal.header == outcome.conversation.header
     assert (journal.header.sequence, journal.header.flip_sequence) == (2, 2)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 
 from tests.tracker.strategies import observations, observe, probabilities
-from tracker.observations import Observation, Probabilities
+from tracker.observations import Observation, Probabilities, primary
 from tracker.stances import Expressed
 
 NO_DISTRIBUTIONS = [
@@ -61,3 +61,10 @@ def test_of_fills_missing_labels_with_0() -> None:
 def test_an_observation_survives_json_and_msgpack(observation: Observation) -> None:
     for codec in (msgspec.json, msgspec.msgpack):
         assert codec.decode(codec.encode(observation), type=Observation) == observation
+
+
+@pytest.mark.parametrize(
+    ("tag", "language"), [("en", "en"), ("EN-gb", "en"), ("zh_Hant_TW", "zh"), ("yue", "yue")]
+)
+def test_tags_are_compared_by_their_primary_subtag(tag: str, language: str) -> None:
+    assert primary(tag) == language

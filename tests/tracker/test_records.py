@@ -76,7 +76,7 @@ RECORDS: dict[type[Record], st.SearchStrategy[Record]] = {
         status=st.sampled_from(TargetStatus),
         replaces=maybe,
     ),
-    OverrideStance: st.tuples(names, names, st.booleans()).flatmap(
+    OverrideStance: st.tuples(names, names, st.booleans(), st.none() | times).flatmap(
         lambda who: st.builds(
             OverrideStance,
             **_base,
@@ -87,7 +87,7 @@ RECORDS: dict[type[Record], st.SearchStrategy[Record]] = {
             turn=st.just(who[0] if who[2] else None),
             holder=st.just(None if who[2] else who[0]),
             target=st.just(None if who[2] else who[1]),
-            expires_at=st.none() | times,
+            expires_at=st.just(None if who[2] else who[3]),
         )
     ),
     EraseHolder: st.builds(EraseHolder, **_base, id=names, holder=names),
@@ -214,6 +214,11 @@ def test_an_override_is_of_one_turn_or_of_one_state(fields: dict[str, str]) -> N
     assert error.remedy == "give turn alone, or holder and target"
 
 
+def test_a_word_on_one_turn_does_not_expire() -> None:
+    error = refused(override(turn="m-1", expires_at=NOON))
+    assert (error.reason, error.field) == (Reason.INVALID_VALUE, "expires_at")
+
+
 def test_an_edit_without_revision_counts_milliseconds() -> None:
     # As a float of seconds this time loses its last millisecond.
     sent_at = dt.datetime(2026, 11, 29, 20, 14, 5, 1000, tzinfo=dt.UTC)
@@ -244,7 +249,7 @@ def test_a_time_beyond_the_calendar_is_refused() -> None:
     for record, field in (
         (create(sent_at=early), "sent_at"),
         (create(sent_at=late), "sent_at"),
-        (override(turn="m-1", expires_at=early), "expires_at"),
+        (override(holder="u-1", target="t-1", expires_at=early), "expires_at"),
     ):
         error = refused(record)
         assert (error.reason, error.field) == (Reason.INVALID_VALUE, field)

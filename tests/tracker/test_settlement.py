@@ -10,16 +10,28 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tracker.driver import Fake, Marked, Moody, advance, empty, last, play
-from tests.tracker.strategies import PROPOSITIONS, at, create, debate, declare, dialogues, policies, target_of
+from tests.tracker.strategies import (
+    HOLDERS,
+    PROPOSITIONS,
+    at,
+    create,
+    debate,
+    declare,
+    dialogues,
+    policies,
+    target_of,
+)
 from tracker.context import Window
-from tracker.conversation import Conversation, Header, Rules, state_before
+from tracker.conversation import Conversation, Header, Rules, admitted, state_before
 from tracker.events import Event, EventType
-from tracker.machine import StanceState
-from tracker.observations import Critic, Mark
+from tracker.machine import StanceState, step
+from tracker.observations import Critic, Mark, Observation
 from tracker.policy import Policy
+from tracker.proposals import Inquiry
 from tracker.records import CreateTurn, Record, record_id
-from tracker.settlement import Outcome
+from tracker.settlement import Outcome, settled
 from tracker.stances import Stance
+from tracker.targets import Target
 
 ALL = Rules(persisted=True)
 TARGET = target_of(PROPOSITIONS[0])
@@ -125,6 +137,50 @@ def test_events_tell_how_the_states_moved(records: list[Record]) -> None:
         for holder, states in last(outcomes).holders.items()
         for target, state in states.items()
     }
+
+
+class Polyglot(Moody):
+    """Speaks another language with every holder; the third's own reader is missing now and then."""
+
+    def observe(self, turn: CreateTurn, target: Target, state: Stance) -> Observation:
+        seen, place = super().observe(turn, target, state), HOLDERS.index(turn.holder)
+        marks = (Mark.FALLBACK,) if place == 2 and len(turn.text) > 2 else ()
+        model = msgspec.structs.replace(seen.model, language=("en", "zh-Hant", "es")[place])
+        return msgspec.structs.replace(seen, model=model, marks=marks)
+
+
+def _judging(observation: Observation, default: Policy, chinese: Policy, spanish: Policy) -> Policy:
+    if observation.model.language == "zh-Hant":
+        return chinese
+    return (
+        spanish if observation.model.language == "es" and Mark.FALLBACK not in observation.marks else default
+    )
+
+
+@given(dialogues(), policies, policies, policies)
+def test_each_event_has_the_stamp_of_the_policy_that_judged_it(
+    records: list[Record], default: Policy, chinese: Policy, spanish: Policy
+) -> None:
+    rules = Rules(policy=default, policies={"zh": chinese, "es": spanish}, persisted=True)
+    for outcome in play(records, rules, Polyglot()):
+        seen = {one.target: one for one in outcome.journal.entry.observations}
+        for event in outcome.events:
+            one = seen.get(event.data.target.id)
+            judging = _judging(one, default, chinese, spanish) if one else default
+            assert event.data.policy == judging.stamp
+
+
+@given(dialogues(), policies, policies, policies)
+def test_what_the_ledger_holds_folds_to_the_same_states(
+    records: list[Record], default: Policy, chinese: Policy, spanish: Policy
+) -> None:
+    rules = Rules(policy=default, policies={"zh": chinese, "es": spanish})
+    before = empty()
+    for outcome in play(records, rules, Polyglot()):
+        for one in outcome.journal.entry.observations:
+            state, _ = step(state_before(before, one.holder, one.target), one, rules.judging(one))
+            assert state == state_before(outcome.conversation, one.holder, one.target)
+        before = outcome.conversation
 
 
 @given(dialogues())
@@ -277,7 +333,7 @@ def test_no_flip_leaves_where_nothing_flips_on_a_second_reading() -> None:
     records = debate(create("m-0", "+1"), create("m-1", "-1", 1))
     outcome = play(records, ALL, Doubtful())[-1]
     assert [event.type for event in outcome.events] == [EventType.PERSISTED]
-    assert (outcome.states, outcome.journal.explanations) == ((), ())
+    assert (outcome.states, outcome.journal.entry.explanations) == ((), ())
     assert outcome.journal.entry.observations[0].expressed.none == 1.0
     assert outcome.conversation.header.flip_sequence == 0
 
@@ -288,3 +344,33 @@ def test_moody_dialogues_reach_flips_and_refinements() -> None:
     events = _events(play(debate(*turns), ALL, Moody()))
     critics = {event.data.critic for event in events if event.type is EventType.FLIPPED}
     assert critics == {Critic.PASSED, Critic.REFINED}
+
+
+FINDS = Rules(finds=True)
+
+
+def _talk(turns: int, start: int = 1) -> list[Record]:
+    return [create(f"m-{number}", seconds=number) for number in range(start, start + turns)]
+
+
+def test_the_cartographer_is_asked_at_a_turn_only_where_the_rules_say_so() -> None:
+    before = last(play(_talk(3)))
+    turn = create("m-4", seconds=4)
+    assert admitted(before, turn, None, Rules()).inquiry is None
+    assert admitted(before, turn, None, FINDS).inquiry == Inquiry()
+    assert admitted(before, create("m-1", "hm", seconds=0), None, FINDS).turn is not None
+    assert admitted(last(play(_talk(4))), create("m-5", seconds=5), None, FINDS).inquiry is None
+
+
+def test_a_found_target_is_awaited_until_it_comes_back_and_is_then_known_as_found() -> None:
+    before, turn = last(play(_talk(3))), create("m-4", seconds=4)
+    found = (declare("whether tea", "found-1"),)
+    outcome = settled(before, admitted(before, turn, None, FINDS), (), FINDS, found=found)
+    assert (outcome.found, outcome.conversation.header.awaited) == (found, ("found-1",))
+    assert outcome.journal.header.awaited == ("found-1",)
+    later = last(play(_talk(4, 5), FINDS, start=outcome.conversation))
+    assert admitted(later, create("m-9", seconds=9), None, FINDS).inquiry is None
+    after = last(play([declare("whether tea", "found-1", 4)], FINDS, start=later)).header
+    assert (after.awaited, [each.found for each in after.targets]) == ((), [True])
+    other = last(play([declare("whether tea", "another", 4)], FINDS, start=later)).header
+    assert (other.awaited, [each.found for each in other.targets]) == (("found-1",), [False])

@@ -185,3 +185,19 @@ def test_lazy_carrying_over_equals_copying_at_the_moment_of_replacement(
                 assert state_of(lazy[holder], targets, target.id) == eager.of(holder, target.id)
         assert len(active(targets)) <= MAX_ACTIVE
         assert len({target.id for target in targets}) == len(targets)
+
+
+def test_a_found_target_is_known_as_such_until_an_operator_declares_it() -> None:
+    found = declared((), declare("p"), found=True)
+    assert [each.found for each in found] == [True]
+    retired = declared(found, declare("p", status=TargetStatus.RETIRED), found=True)
+    assert [(each.found, each.status) for each in retired] == [(True, "retired")]
+    assert declared(retired, declare("p"), found=True)[0].found
+    assert not declared(found, declare("p"))[0].found
+
+
+def test_what_an_operator_declared_is_neither_replaced_nor_retired_by_the_cartographer() -> None:
+    known = declared((), declare("p"))
+    assert declared(known, declare("p", status=TargetStatus.RETIRED), found=True) == known
+    beside = declared(known, declare("q", replaces=known[0].id), found=True)
+    assert [(each.status, each.found) for each in beside] == [("active", False), ("active", True)]

@@ -110,6 +110,21 @@ def test_the_policy_decides() -> None:
     assert states(unmoved) == [(UNK, SUP)]
 
 
+class Unsure(RuleEngine):
+    def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
+        doubt = Probabilities(support=0.6, none=0.4)
+        return [msgspec.structs.replace(one, expressed=doubt) for one in super().observe(requests)]
+
+
+def test_each_language_has_its_policy() -> None:
+    talks = [dialogue("a +1", language=language) for language in ("en", "zh-Hans")]
+    strict = {"zh": Policy(establish=Threshold(0.7))}
+    assert [states(made) for made in runner.run(talks, Unsure(), policies=strict)] == [
+        [(UNK, SUP)],
+        [(UNK, UNK)],
+    ]
+
+
 class Refining(RuleEngine):
     """Takes every flip back when asked why."""
 

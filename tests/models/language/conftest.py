@@ -1,6 +1,5 @@
 """A tiny language model for these tests, and the real embedded one."""
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -39,26 +38,3 @@ def observation() -> Observation:
     return RuleEngine().observe(
         [ObserveRequest("", WindowTurn("9", "Maya", "+1"), 0, "t-1", "", Stance.OPPOSE)]
     )[0]
-
-
-@pytest.fixture
-def ask() -> Callable[..., ObserveRequest]:
-    """A request whose new turn is `text` by Maya, in a short argument with Tom."""
-
-    def made(text: str = "ok you convinced me", **changes: object) -> ObserveRequest:
-        fields: dict[str, object] = {
-            "conversation": "room",
-            "revision": 0,
-            "target": "t-1",
-            "proposition": "The debate concerning whether the office should get a second dog",
-            "state": Stance.OPPOSE,
-            "window": (
-                WindowTurn("1", "Maya", "one dog is plenty"),
-                WindowTurn("2", "Tom", "the vet says a lone dog gets ill", reply_to="1"),
-            ),
-        }
-        turn = {"turn": "9", "holder": "Maya", "reply_to": "2"}
-        turn |= {key: changes.pop(key) for key in ("holder", "reply_to", "media") if key in changes}
-        return ObserveRequest(turn=WindowTurn(text=text, **turn), **(fields | changes))
-
-    return made

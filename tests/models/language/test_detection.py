@@ -1,7 +1,7 @@
 import pytest
 
 from models.datasets.open import open_dataset
-from models.language.detection import CHARACTERS, Detector, primary
+from models.language.detection import CHARACTERS, Detector
 from tracker.context import Window, WindowTurn
 
 
@@ -16,13 +16,6 @@ def said(text: str, language: str | None = None) -> WindowTurn:
 
 def talk(*texts: str) -> Window:
     return tuple(WindowTurn(str(at), "jun", text) for at, text in enumerate(texts))
-
-
-@pytest.mark.parametrize(
-    ("tag", "language"), [("en", "en"), ("EN-gb", "en"), ("zh_Hant_TW", "zh"), ("yue", "yue")]
-)
-def test_tags_are_compared_by_their_primary_subtag(tag: str, language: str) -> None:
-    assert primary(tag) == language
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from models.language.registry import InvalidSetting, ReaderSettings, build_engine
+from models.language.registry import Built, InvalidSetting, ReaderSettings, build_engine
 from models.language.rule import RuleEngine
 
 
@@ -47,3 +47,64 @@ def test_rule_starts_without_torch() -> None:
         "sys.exit(any(name in sys.modules for name in ('torch', 'transformers', 'huggingface_hub')))"
     )
     assert subprocess.run([sys.executable, "-c", code], timeout=60, check=False).returncode == 0
+
+
+def tiny_settings(folder: Path, **given: object) -> ReaderSettings:
+    settings = ReaderSettings(path=folder, device="cpu", threads=1, budget_tokens=256)
+    return msgspec.structs.replace(settings, **given)
+
+
+def test_critic_and_cartographer_talk_with_the_engines_own_model(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from models.language import generative
+    from models.reader import Proposer
+    from models.reasoning.incremental import ReasoningEngine
+
+    loaded, load = [], generative.backbone_from
+    monkeypatch.setattr(generative, "backbone_from", lambda asked: loaded.append(asked) or load(asked))
+    built: dict[ReaderSettings, Built] = {}
+    plain = build_engine(tiny_settings(tiny_folder), built)
+    critical = build_engine(tiny_settings(tiny_folder, critic=True), built)
+    finding = build_engine(tiny_settings(tiny_folder, critic=True, finds=True), built)
+    assert isinstance(plain, generative.GenerativeEngine)
+    assert isinstance(critical, ReasoningEngine)
+    assert not isinstance(critical, Proposer)
+    assert isinstance(finding, Proposer)
+    assert loaded == [tiny_settings(tiny_folder)]
+
+
+@pytest.mark.parametrize(("engine", "asked", "field"), [
+    ("rule", {"critic": True}, "critic"), ("encoder", {"finds": True}, "targets"),
+])  # fmt: skip
+def test_an_engine_that_cannot_be_talked_to_reasons_about_nothing(
+    engine: str, asked: dict[str, bool], field: str
+) -> None:
+    with pytest.raises(
+        InvalidSetting, match=f"^{field}: engine {engine} cannot be talked to; use generative"
+    ):
+        build_engine(ReaderSettings(engine=engine, **asked))
+
+
+def test_a_model_too_small_to_reason_with_is_named(
+    tiny_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from models.language.backbone import Backbone
+
+    monkeypatch.setattr(Backbone, "positions", 800)
+    with pytest.raises(InvalidSetting, match=r"^model: .* leave no room for a dialogue"):
+        build_engine(tiny_settings(tiny_folder, critic=True))
+
+
+def test_a_server_is_talked_to_over_the_engines_own_client() -> None:
+    from models.reader import Proposer
+
+    settings = ReaderSettings(
+        engine="remote", remote_url="http://127.0.0.1:9/v1", remote_model="m", critic=True, finds=True
+    )
+    engine = build_engine(settings)
+    try:
+        assert isinstance(engine, Proposer)
+        assert engine._cartographer._chat._client is engine._engine._engine._client
+    finally:
+        engine.close()

@@ -49,3 +49,10 @@ def test_the_newest_turns_are_shown_as_far_as_there_is_room() -> None:
         assert estimated(shown) < 1000
         assert "word 99" in shown
         assert "word 50 " not in shown
+
+
+@pytest.mark.parametrize(("answer", "same"), [("yes", True), ("no", False), ("perhaps", False)])
+def test_the_same_debate_in_other_words_is_an_answer_of_yes(answer: str, same: bool) -> None:
+    chat = ScriptedChat({"in other words": answer})
+    assert Cartographer(chat).same(TOPIC, "The debate concerning whether a dog more is good") is same
+    assert f'First question: "{TOPIC}"' in chat.asked[0][1].content

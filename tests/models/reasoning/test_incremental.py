@@ -1,12 +1,17 @@
+from collections.abc import Sequence
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from models import execution
 from models.evaluation import runner
+from models.language.chat import Talk
 from models.language.rule import RuleEngine
-from models.reader import Engine, ExplainRequest
+from models.reader import Engine, ExplainRequest, ReaderUnavailable
 from models.reasoning.incremental import ReasoningEngine
 from models.reasoning.roles import Roles
+from models.remote.forms import Unreadable
 from tests.models.language.scripted import ScriptedChat
 from tests.models.reasoning.build import (
     BETTER,
@@ -112,3 +117,40 @@ def test_the_tracker_folds_a_second_reading_instead_of_the_first() -> None:
     )
     assert (kept.stance, kept.flip, kept.rationale) == (Stance.OPPOSE, False, None)
     assert (moved.stance, moved.flip) == (Stance.SUPPORT, True)
+
+
+class Shy(ScriptedChat):
+    """Will not look at what one turn says, nor at anything that is asked beside it."""
+
+    def choose(self, talks: Sequence[Talk], labels: Sequence[str]) -> list[list[float]]:
+        if any("unspeakable" in talk[-1].content for talk in talks):
+            raise Unreadable("no form")
+        return super().choose(talks, labels)
+
+
+def test_a_flip_that_the_critic_will_not_look_at_keeps_its_own_explanation() -> None:
+    asked = [flip(), flip(ask("-1 unspeakable"))]
+    first, second = ReasoningEngine(RuleEngine(), Roles(Shy())).explain(asked)
+    assert first.critic is Critic.PASSED
+    assert second == RuleEngine().explain(asked)[1]
+    assert second.critic is Critic.NONE
+
+
+def test_a_model_that_is_away_costs_no_flip_its_check() -> None:
+    class Away(ScriptedChat):
+        def choose(self, talks: Sequence[Talk], labels: Sequence[str]) -> list[list[float]]:
+            raise ReaderUnavailable("away")
+
+    with pytest.raises(ReaderUnavailable):
+        ReasoningEngine(RuleEngine(), Roles(Away())).explain([flip()])
+
+
+def test_closing_closes_its_engine() -> None:
+    closed: list[bool] = []
+
+    class Closing(RuleEngine):
+        def close(self) -> None:
+            closed.append(True)
+
+    execution.close(ReasoningEngine(Closing(), Roles(ScriptedChat())))
+    assert closed == [True]

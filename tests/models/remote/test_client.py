@@ -8,7 +8,9 @@ import pytest
 
 from models.reader import ReaderUnavailable
 from models.remote import wire
-from models.remote.client import Refused, RemoteClient, RemoteConfig, Spent, unwrapped
+from models.remote.client import RemoteClient, RemoteConfig, unwrapped
+from models.remote.failures import Refused
+from models.remote.spent import Spent
 from tests.models.remote.conftest import Open
 from tests.models.remote.faulty_server import OBSERVED, FaultyServer, completion, cut, refused, slow
 

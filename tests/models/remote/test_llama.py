@@ -13,6 +13,7 @@ from models.remote.client import RemoteClient
 from models.remote.engine import RemoteEngine
 from stream.doctor import remote
 from stream.settings import Settings
+from tests.models.language.chat_contract import ChatContract
 from tests.models.remote.conftest import Open
 from tests.models.remote.llama_server import KEY, MODEL
 from tracker.stances import Stance
@@ -55,9 +56,16 @@ def test_a_turn_beyond_its_context_is_refused_and_its_neighbour_is_read(
     assert not isinstance(outcomes[1], execution.Rejected | execution.Failed)
 
 
+class TestChat(ChatContract):
+    """The contract that a backbone in this process keeps, kept over HTTP."""
+
+    @pytest.fixture
+    def chat(self, llama: RemoteClient) -> Chat:
+        return RemoteChat(llama)
+
+
 def test_it_chooses_and_writes(llama: RemoteClient) -> None:
     chat = RemoteChat(llama)
-    assert isinstance(chat, Chat)
     [shares] = chat.choose([ASKED], LABELS)
     assert sum(shares) == pytest.approx(1.0)
     assert sum(share > 0 for share in shares) > 1

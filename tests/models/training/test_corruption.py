@@ -7,7 +7,7 @@ from hypothesis import strategies as some
 
 from models.datasets.dialogue import Dialogue
 from models.language.budget import name
-from models.training.corruption import CORRECT, CRITICISE, EXTRACT, corrupted, reflections
+from models.training.corruption import CORRECT, CRITICISE, EXTRACT, corrections, corrupted
 from models.training.transcript import Sextuple, line, sextuples
 from tests.models.training.flips import explained
 from tracker.stances import DEFINITE, Emotion, Sentiment, Stance, TriggerKind
@@ -68,7 +68,7 @@ def test_stances_are_inverted(stance: Stance, wrong: Stance) -> None:
 
 def test_a_corrected_answer_is_the_truth_and_its_prompt_holds_the_feedback() -> None:
     dialogues = explained(6)
-    made = reflections(dialogues, above=-1.0, seed=0)
+    made = corrections(dialogues, above=-1.0, seed=0)
     gold = {line(one) for dialogue in dialogues for one in sextuples(dialogue)}
     criticised = [one for one in made if one.instruction == CRITICISE]
     mended = [one for one in made if one.instruction == CORRECT]
@@ -82,13 +82,13 @@ def test_a_corrected_answer_is_the_truth_and_its_prompt_holds_the_feedback() -> 
 
 def test_down_sampling_keeps_pairs_by_chance_and_by_seed() -> None:
     dialogues = explained(200)
-    every, kept = (len(reflections(dialogues, above, seed=0)) - 200 for above in (-1.0, 0.4))
+    every, kept = (len(corrections(dialogues, above, seed=0)) - 200 for above in (-1.0, 0.4))
     assert kept / every == pytest.approx(0.6, abs=0.08)
     assert kept % 2 == 0
-    assert reflections(dialogues, 0.4, seed=1) == reflections(dialogues, 0.4, seed=1)
-    assert reflections(dialogues, 0.4, seed=1) != reflections(dialogues, 0.4, seed=2)
-    alone = reflections(dialogues[7:8], 0.4, seed=0)
-    made = reflections(dialogues, 0.4, seed=0)
+    assert corrections(dialogues, 0.4, seed=1) == corrections(dialogues, 0.4, seed=1)
+    assert corrections(dialogues, 0.4, seed=1) != corrections(dialogues, 0.4, seed=2)
+    alone = corrections(dialogues[7:8], 0.4, seed=0)
+    made = corrections(dialogues, 0.4, seed=0)
     assert all(one in made for one in alone)
 
 
@@ -97,7 +97,7 @@ def test_feedback_is_in_the_dialogues_language() -> None:
     said = {
         language: {
             one.answer for seed in range(20)
-            for one in reflections([_in(talk, language)], -1.0, seed) if one.instruction == CRITICISE
+            for one in corrections([_in(talk, language)], -1.0, seed) if one.instruction == CRITICISE
         }
         for language in ("en", "zh", "es")
     }  # fmt: skip
@@ -111,7 +111,7 @@ def test_feedback_names_holders_as_the_dialogue_shows_them() -> None:
     longer = {"Maya": "M" * 200, "Tom": "T" * 200}
     turns = tuple(msgspec.structs.replace(turn, speaker=longer[turn.speaker]) for turn in talk.turns)
     long = msgspec.structs.replace(talk, turns=turns)
-    said = [one.answer for seed in range(20) for one in reflections([long], -1.0, seed)]
+    said = [one.answer for seed in range(20) for one in corrections([long], -1.0, seed)]
     assert any(name(longer["Tom"]) in text for text in said if text.startswith("The holder"))
     assert not any(full in text for text in said for full in longer.values())
 

@@ -13,11 +13,11 @@ from models.language.weights import Found
 from models.reader import ExplainRequest
 from models.training import journal, lora
 from models.training.checkpoints import CHECKPOINT
-from models.training.corruption import reflections
 from models.training.examples import examples
 from models.training.generative import Tuner
 from models.training.lessons import lessons
 from models.training.loop import Step
+from models.training.reflection import reflections
 from models.training.stages import LoraOptions, ReflectionOptions
 from models.training.teaching import NothingToLearn
 from tests.models.training.flips import RATIONALE, explained
@@ -89,7 +89,7 @@ def test_stage_3_goes_on_from_stage_2(speaker: Found, taught: Path, tmp_path: Pa
     saved = torch.load(taught / CHECKPOINT, weights_only=True)["weights"]
     assert all(torch.equal(begun[name], saved[name]) for name in saved)
     assert {module.p for module in tuner.network.modules() if isinstance(module, torch.nn.Dropout)} == {0.2}
-    standing = tuner.run(reflections(explained(2), 0.4, 0), [])
+    standing = tuner.run(reflections(explained(2), options, tuner.room), [])
     assert standing.best_epoch == 1
     assert any(not torch.equal(begun[name], values) for name, values in tuner.weights().items())
     assert load(speaker, tmp_path, CPU).revision != load(speaker, taught, CPU).revision
@@ -108,22 +108,33 @@ def test_an_adapter_without_weights_is_refused_and_no_hub_is_asked(
         Tuner(speaker, tmp_path / "on", OPTIONS, CPU, start=tmp_path)
 
 
-@pytest.mark.parametrize(("file", "found", "changed"), [
-    (lora.CONFIG, b'"r": 16', b'"r": 2'),  # as another model's adapter, its weights have other shapes
-    (lora.CONFIG, b"{", b""),
-    (lora.CONFIG, b'"peft_type"', b'"kind"'),
-    (lora.WEIGHTS, b"{", b""),
+@pytest.mark.parametrize(("file", "found", "changed", "rank"), [
+    (lora.CONFIG, b'"r": 16', b'"r": 2', 2),  # as another model's adapter, its weights have other shapes
+    (lora.CONFIG, b"{", b"", 16),
+    (lora.CONFIG, b'"peft_type"', b'"kind"', 16),
+    (lora.WEIGHTS, b"{", b"", 16),
 ])  # fmt: skip
 def test_what_is_no_adapter_of_the_model_is_refused(
-    file: str, found: bytes, changed: bytes, speaker: Found, taught: Path, tmp_path: Path
+    file: str, found: bytes, changed: bytes, rank: int, speaker: Found, taught: Path, tmp_path: Path
 ) -> None:
     for name in (lora.CONFIG, lora.WEIGHTS):
         (tmp_path / name).write_bytes((taught / name).read_bytes())
     content = (tmp_path / file).read_bytes()
     assert found in content
     (tmp_path / file).write_bytes(content.replace(found, changed, 1))
+    options = msgspec.structs.replace(OPTIONS, lora=LoraOptions(rank=rank, alpha=32))
     with pytest.raises(InvalidSetting, match=r"^from: .* is no adapter of .*; name a folder of"):
-        Tuner(speaker, tmp_path / "on", OPTIONS, CPU, start=tmp_path)
+        Tuner(speaker, tmp_path / "on", options, CPU, start=tmp_path)
+
+
+@pytest.mark.parametrize("other", [{"rank": 8}, {"alpha": 16}])
+def test_an_adapter_of_another_rank_is_not_gone_on_from(
+    other: dict[str, int], speaker: Found, taught: Path, tmp_path: Path
+) -> None:
+    options = msgspec.structs.replace(OPTIONS, lora=LoraOptions(**({"rank": 16, "alpha": 32} | other)))
+    told = f"its rank 16 and alpha 32 are not {options.lora.rank} and {options.lora.alpha}; name a folder of"
+    with pytest.raises(InvalidSetting, match=f"^from: .* is no adapter of .* to go on from: {told}"):
+        Tuner(speaker, tmp_path, options, CPU, start=taught)
 
 
 def test_lora_is_on_every_linear_layer_and_on_nothing_else(speaker: Found, tmp_path: Path) -> None:

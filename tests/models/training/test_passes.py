@@ -5,13 +5,19 @@ import pytest
 import torch
 
 from models.language.backbone import Backbone, Placement, load
+from models.language.chat import talk
 from models.language.generative import GenerativeEngine, Limits
 from models.language.labels import Tree
+from models.language.local_chat import LocalChat
 from models.language.prefix import blank, extend
 from models.language.prompts import INSTRUCTION, REASON_INSTRUCTION
+from models.language.rule import RuleEngine
+from models.language.scoring import Scorer
 from models.language.triggers import SOURCE, weights_of
 from models.language.weights import Found
-from models.training.lessons import Cause, Reading, Reason, lessons
+from models.language.writing import Writer
+from models.reader import ExplainRequest
+from models.training.lessons import Cause, Choice, Reading, Reason, Text, lessons
 from models.training.passes import IGNORED, answers, targets
 from models.training.samples import Sampler, Slotted, Written
 from tests.models.training.flips import RATIONALE, explained
@@ -64,6 +70,22 @@ def test_the_tree_is_the_engines_own_and_the_prompt_token_for_token(
     assert (sample.instruction, sampler.frame(INSTRUCTION)) == (INSTRUCTION, backbone.frame(INSTRUCTION))
 
 
+def test_what_explains_is_asked_as_it_is_taught(
+    backbone: Backbone, sampler: Sampler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    read, write = Scorer.read, Writer.write
+    monkeypatch.setattr(
+        Scorer, "read", lambda self, bodies, tree: asked.extend(bodies) or read(self, bodies, tree)
+    )
+    monkeypatch.setattr(Writer, "write", lambda self, bodies: asked.extend(bodies) or write(self, bodies))
+    engine = GenerativeEngine(backbone, Limits(640), correct=False)
+    request = CAUSE.example.request
+    (said,) = engine.explain([ExplainRequest(request, RuleEngine().observe([request])[0], CAUSE.after)])
+    reason = msgspec.structs.replace(REASON, kind=said.trigger.kind, mover=said.trigger.turns[0])
+    assert [backbone.encode(body) for body in asked] == [sampler(CAUSE).body, sampler(reason).body]
+
+
 def test_a_slots_loss_stands_at_its_label_tokens_alone(backbone: Backbone, sampler: Sampler) -> None:
     """Only forks are looked at: logits elsewhere, or of tokens that no label begins with, change nothing."""
     tree: Tree = sampler.tree("observe")
@@ -101,6 +123,40 @@ def test_words_end_and_no_prompt_token_is_a_target(backbone: Backbone, sampler: 
     made = targets([sample, longer], backbone.device)
     assert made[0].tolist() == [IGNORED, IGNORED, *sample.answer]
     assert made[1].tolist() == longer.answer
+
+
+def test_a_choice_is_taught_by_the_probability_that_a_chat_gives_it(
+    backbone: Backbone, sampler: Sampler
+) -> None:
+    labels, asked = ("yes", "no", "1", "12"), ("Is it so?", "Is it?")
+    served = LocalChat(backbone).choose([talk("You judge.", one) for one in asked], labels)
+    found = losses(sampler, *(Choice("You judge.", one, labels, ("no", "12")) for one in asked))
+    right = [row[1] + row[3] for row in served]
+    assert torch.exp(-found["answer"]).tolist() == pytest.approx(right, abs=1e-5)
+
+
+def test_words_are_taught_behind_what_a_chat_reads(backbone: Backbone, sampler: Sampler) -> None:
+    text = Text("You judge.", "Is it so?", "It is.")
+    sample = sampler(text)
+    head, tail = sampler.frame(text.instruction)
+    read = LocalChat(backbone)._ids(talk(text.instruction, text.shown), depth=0)
+    assert read == (tuple(head), [*sample.body, *tail])
+
+
+def test_a_choice_must_fit_as_a_text_must(sampler: Sampler) -> None:
+    choice = Choice("You judge.", "Is it so?", ("yes", "no"), ("no",))
+    length = sampler(choice).length
+    assert sampler.fits(choice, longest=length)
+    assert not sampler.fits(choice, longest=length - 1)
+
+
+def test_samples_of_every_kind_share_a_step(sampler: Sampler) -> None:
+    """Kinds are what batches are sorted by: they must compare."""
+    choices = [
+        Choice("You judge.", "Is it so?", labels, labels[:1]) for labels in (("yes", "no"), ("1", "2"))
+    ]
+    kinds = sorted(sampler(one).kind for one in (*choices, READINGS[0], CAUSE, REASON))
+    assert len(set(kinds)) == 5
 
 
 def test_a_reason_is_taught_only_where_its_mover_stays_in_view(backbone: Backbone, sampler: Sampler) -> None:

@@ -19,6 +19,7 @@ TABLE_8 = {
     "accumulation": (1, 32, 16),
     "clip": (1.0, 1.0, 0.3),
     "epochs": (3, 2, 2),
+    "decay": (0.0, 0.0, 0.0),  # of which Table 8 says nothing
 }
 
 
@@ -33,7 +34,13 @@ def test_lora_is_table_8s_on_every_linear_layer() -> None:
         assert (stage.lora.rank, stage.lora.alpha, stage.lora.dropout) == (16, 32, 0.05)
     assert set(LINEAR) == {"q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"}
     assert PAPER.alignment.projector == "mlp"
-    assert PAPER.reflection.above == 0.4
+    assert (PAPER.reflection.above, PAPER.reflection.rehearsed) == (0.4, 1.0)
+
+
+def test_stage_3_can_go_on_from_stage_2() -> None:
+    for stages in (PAPER, SMALL):
+        two, three = stages.reasoning.lora, stages.reflection.lora
+        assert (two.rank, two.alpha) == (three.rank, three.alpha)
 
 
 def test_the_small_settings_need_no_gpu() -> None:

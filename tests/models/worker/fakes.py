@@ -5,15 +5,19 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
+import aiohttp
+
+from models.guard import Guard
 from models.reader import Engine, ExplainRequest, ObserveRequest, ReaderRejected, ReaderUnavailable
 from models.worker.server import WorkerConfig, serve
 from tracker.context import WindowTurn
 from tracker.observations import Evidence, Explanation, Model, Observation, Probabilities, Trigger
 from tracker.stances import Emotion, Sentiment, Stance, TriggerKind
 
-PATIENCE = 10.0
+PATIENCE = 60.0  # never waited for but by what fails: a loaded machine is slow
 
 
 def observe_request(turn: str, text: str = "+1", **changes: object) -> ObserveRequest:
@@ -106,23 +110,46 @@ class FakeEngine:
 
 
 @asynccontextmanager
-async def worker(factory: Callable[[], Engine], config: WorkerConfig | None = None) -> AsyncIterator[str]:
-    """A worker in this process; its address."""
-    stop, listening = asyncio.Event(), asyncio.get_running_loop().create_future()
+async def listening(factory: Callable[[], Engine], config: WorkerConfig | None = None) -> AsyncIterator[str]:
+    """A worker in this process whose engine may still load; its address."""
+    stop, port = asyncio.Event(), asyncio.get_running_loop().create_future()
     serving = asyncio.ensure_future(
-        serve(factory, config or WorkerConfig(), stop=stop, on_listening=listening.set_result)
+        serve(factory, config or WorkerConfig(), stop=stop, on_listening=port.set_result)
     )
     try:
-        yield f"http://127.0.0.1:{await asyncio.wait_for(listening, PATIENCE)}"
+        yield f"http://127.0.0.1:{await asyncio.wait_for(port, PATIENCE)}"
     finally:
         stop.set()
         await asyncio.wait_for(serving, PATIENCE)
+
+
+@asynccontextmanager
+async def worker(factory: Callable[[], Engine], config: WorkerConfig | None = None) -> AsyncIterator[str]:
+    """A worker in this process that is ready; its address."""
+    async with listening(factory, config) as url:
+        async with aiohttp.ClientSession() as http:
+            await until_ready(http, url)
+        yield url
+
+
+async def until_ready(http: aiohttp.ClientSession, url: str, *, ready: bool = True) -> None:
+    """Until a worker says that it is, or is not."""
+    async with asyncio.timeout(PATIENCE):
+        while True:
+            async with http.get(f"{url}/readyz") as response:
+                if (response.status == 200) is ready:
+                    return
 
 
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
+
+
+def cooled(guard: Guard) -> None:
+    """As if the circuit had been open for its time."""
+    guard.breaker = replace(guard.breaker, until=0.0)
 
 
 async def eventually(condition: Callable[[], bool]) -> None:

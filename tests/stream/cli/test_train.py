@@ -74,7 +74,7 @@ def test_a_run_a_second_one_a_resumed_one_and_its_policy(data: Path, base: Path,
 
     fitted = invoke("policy", out, "--data", data, "--base", base)
     assert fitted.exit_code == 0, fitted.output
-    assert f"VOLTEFACE_POLICY={out / 'policy.toml'}" in fitted.output
+    assert f"stored: {out / 'policy.toml'}" in fitted.output
     assert "flip_exact_f1" in fitted.output
     assert json.loads((out / "calibration.json").read_bytes())["expressed"] > 0
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+import typer
 
 from models.training import journal
-from stream.cli import train_generative
+from stream.cli import train, train_generative
 from stream.settings import Settings
 from tests.models.language.tiny import make_model
 from tests.stream.cli.test_train import invoke, line
@@ -48,11 +49,35 @@ def test_two_stages_a_second_run_and_a_resumed_one(data: Path, base: Path, tmp_p
     assert "run of another kind" in invoke(*again[:-4], "--out", out, "--resume").output
 
 
-def test_the_papers_form_is_an_option(data: Path, base: Path, tmp_path: Path) -> None:
-    out = tmp_path / "run"
-    asked = ("--data", data, "--base", base, "--out", out, "--form", "dialogue", "--judge", 0, "--epochs", 1)
-    assert invoke("reasoning", *asked).exit_code == 0
-    assert json.loads((out / "training.json").read_bytes())["options"]["form"] == "dialogue"
+def test_the_papers_form_is_an_option_of_both_stages(data: Path, base: Path, tmp_path: Path) -> None:
+    out, on = tmp_path / "run", tmp_path / "on"
+    asked = ("--data", data, "--base", base, "--form", "dialogue", "--judge", 0, "--epochs", 1)
+    assert invoke("reasoning", *asked, "--out", out).exit_code == 0
+    assert invoke("reflection", *asked, "--from", out, "--out", on).exit_code == 0
+    for folder in (out, on):
+        assert json.loads((folder / "training.json").read_bytes())["options"]["form"] == "dialogue"
+
+
+def test_what_stages_share_they_ask_alike() -> None:
+    asked = {name: options(name) for name in ("alignment", "reasoning", "reflection")}
+    assert asked["reflection"] == asked["reasoning"] | {"start": asked["reflection"]["start"]}
+    shared = asked["alignment"].keys() & asked["reasoning"].keys()
+    assert shared >= {"out", "config", "base", "epochs", "quantize", "seed", "resume", "checkpoint"}
+    assert all(asked["alignment"][name] == asked["reasoning"][name] for name in shared)
+    for name in asked:
+        said = invoke(name, "--help")
+        assert said.exit_code == 0
+        assert "--checkpoint" in said.output
+
+
+def options(name: str) -> dict[str, tuple[object, ...]]:
+    """A command's options: how each is given, what it falls back to, and its help."""
+    command = typer.main.get_command(train.app).commands[name]
+    return {
+        one.name: (one.opts, one.default, one.required, one.help)
+        for one in command.params
+        if one.name != "help"
+    }
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a GPU")

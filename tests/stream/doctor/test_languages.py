@@ -5,6 +5,7 @@ import pytest
 from stream.doctor import examine, languages
 from stream.settings import Settings, load
 from tests.stream.doctor.helpers import by_name
+from tracker.policy import Policy
 
 TABLES = """
 reader = "rule"
@@ -60,4 +61,5 @@ async def test_doctor_shows_them(tmp_path: Path) -> None:
     settings(tmp_path, TABLES)
     report = await examine({"VOLTEFACE_CONFIG": str(tmp_path / "volteface.toml")})
     assert by_name(report.checks)["languages"].status == "warning"
-    assert {row.key: row.value for row in report.settings}["readers"] == "1 tables, default rule"
+    shown = {row.key: row.value for row in report.settings}["readers"]
+    assert shown == f"1 tables, default rule; zh, yue by policy {Policy().stamp}"

@@ -4,7 +4,7 @@ import asyncio
 import socket
 import threading
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -18,10 +18,11 @@ from safetensors.numpy import save_file
 from models.encoder import weights as encoder_weights
 from models.language import weights
 from models.language.rule import RuleEngine
-from models.reader import Engine
+from models.reader import Engine, ProposeRequest
 from models.worker.server import WorkerConfig, serve
 from stream.doctor import Check, reading
 from tests.stream.doctor.helpers import settings
+from tracker.proposals import Proposal
 
 
 @asynccontextmanager
@@ -196,3 +197,27 @@ def test_what_another_reads_with_is_not_looked_for(given: dict[str, str]) -> Non
 def test_targets_are_declared() -> None:
     assert "engine rule finds none" in reading.targets(settings(reader="rule")).found
     assert "declared by target records" in reading.targets(settings()).found
+
+
+def test_targets_are_found_where_the_settings_and_the_engine_allow_it() -> None:
+    declared = reading.targets(settings(reader="generative")).found
+    assert "VOLTEFACE_TARGETS=found finds others" in declared
+    found = reading.targets(settings(reader="generative", targets="found")).found
+    assert "found by the Cartographer (on engine generative)" in found
+    remote = reading.targets(settings(worker="http://worker:8080", targets="found")).found
+    assert "of the worker" in remote
+
+
+class Finding(RuleEngine):
+    def propose(self, requests: Sequence[ProposeRequest]) -> list[Proposal]:
+        return []
+
+
+@pytest.mark.parametrize(("engine", "status"), [(RuleEngine, "failed"), (Finding, "ok")])
+async def test_a_worker_is_asked_whether_it_finds_targets(engine: Callable[[], Engine], status: str) -> None:
+    async with working(engine) as url:
+        async with asyncio.timeout(10):
+            while len(checks := await reading.worker(settings(worker=url, targets="found"))) < 2:
+                assert checks[0].status == "warning", "until its engine is loaded"
+    assert [check.status for check in checks] == ["ok", status]
+    assert status == "ok" or "VOLTEFACE_TARGETS=found" in checks[1].remedy

@@ -14,7 +14,7 @@ from tracker.targets import HolderStates, Target
 
 START = dt.datetime(2026, 11, 29, 20, 0, tzinfo=dt.UTC)
 ROOM = ConversationKey("default", "room-7")
-TARGET = Target("t-5b0c9a7d1e22", "The debate concerning whether tea beats coffee")
+TARGET = Target("t-5b0c9a7d1e22", "The debate concerning whether tea beats coffee", found=True)
 SUPPORT = StanceState(Stance.SUPPORT, "m-1", 0.87, 0)
 OPPOSE = StanceState(Stance.OPPOSE, "m-2", 1.0, 1)
 # Empty lists and floats without a fraction: what a detour over Lua's JSON would spoil.
@@ -50,8 +50,10 @@ def entry(arrival: int, record: str | None = None, *, op: str = "create", minute
 
 
 def messages(arrival: int) -> tuple[Message, ...]:
-    return Message("journal", b"default/room-7", b"\x00\xff[] 1.0 %d" % arrival), Message(
-        "states", b"k", None
+    return (
+        Message("journal", b"default/room-7", b"\x00\xff[] 1.0 %d" % arrival),
+        Message("states", b"k", None),
+        Message("turns", b"default/room-7", b'{"op":"target","id":"found-%d"}' % arrival),
     )
 
 
@@ -69,7 +71,9 @@ def commit(
     return Commit(
         key=key,
         expected=expected,
-        header=Header(version=last, sequence=last, newest=START, targets=(TARGET,)),
+        header=Header(
+            version=last, sequence=last, newest=START, targets=(TARGET,), awaited=(f"found-{last}",)
+        ),
         window=window,
         holders={"u-1": {TARGET.id: SUPPORT}} if holders is None else holders,
         entries=entries,

@@ -24,7 +24,7 @@ def test_equal_commits_are_equal_arguments() -> None:
     assert codec.commit_arguments(one, "live") == codec.commit_arguments(other, "live")
 
 
-def test_the_arguments_are_six_values_and_five_groups_of_pairs() -> None:
+def test_the_arguments_are_six_values_and_seven_groups_of_pairs() -> None:
     entries = [entry(1), entry(2, "t", op="target")]
     arguments = codec.commit_arguments(commit(0, entries, trim_before=START), "live")
     assert arguments[:2] == [0, 2]
@@ -33,7 +33,8 @@ def test_the_arguments_are_six_values_and_five_groups_of_pairs() -> None:
     while rest:
         sizes.append(rest[0])
         rest = rest[1 + 2 * int(rest[0]) :]
-    assert sizes == [1, 2, 1, 3, 2]  # holders, records, turns, scores, messages
+    # Holders, records, turns, scores, messages, changed entries, and what is no more: a turn's waiting.
+    assert sizes == [1, 2, 1, 3, 2, 0, 1]
 
 
 def test_a_header_is_read_back() -> None:

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from stream.store import memory as memory_module
+from stream.store import redis as redis_module
 from stream.store.codec import TRIM_LIMIT
 from stream.store.memory import MemoryStore
 from stream.store.port import Commit, ConversationKey, Store
@@ -143,6 +145,56 @@ class Contract:
         [loaded] = await store.load([need(records=["t"], turns=["m-1"])])
         assert (loaded.applied, loaded.created) == ({"t"}, frozenset())
 
+    async def test_a_ledger_comes_whole_in_order_of_arrival(self, store: Store) -> None:
+        entries = [entry(n, minute=9 - n) for n in range(1, 5)]
+        await store.commit([commit(0, entries[:3]), commit(3, entries[3:])])
+        assert await store.ledgers([]) == []
+        [ledger, none] = await store.ledgers([ROOM, ConversationKey("default", "none")])
+        assert list(ledger.items()) == [(each.arrival, each) for each in entries]
+        assert none == {}
+
+    async def test_of_a_long_ledger_the_last_by_time_come(
+        self, store: Store, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for module in (memory_module, redis_module):
+            monkeypatch.setattr(module, "LEDGER_LIMIT", 1500)
+        waiting = msgspec.structs.replace(entry(1601, op="edit", minute=1600), turn="m-x", waits=True)
+        entries = [*(entry(n, minute=n) for n in range(1, 1601)), waiting]
+        await store.commit([commit(0, entries)])
+        [ledger] = await store.ledgers([ROOM])
+        assert list(ledger.values()) == entries[101:]
+
+    async def test_changed_entries_replace_those_that_are_still_there(self, store: Store) -> None:
+        await store.commit([commit(0, [entry(n, minute=n) for n in (1, 2, 3)])])
+        changed = [msgspec.structs.replace(entry(n, minute=n), gone=True, observations=()) for n in (1, 3)]
+        later = msgspec.structs.replace(
+            commit(3, trim_before=START + dt.timedelta(minutes=2)), changed=tuple(changed)
+        )
+        assert await store.commit([later]) == [True]
+        [ledger] = await store.ledgers([ROOM])
+        assert ledger == {2: entry(2, minute=2), 3: changed[1], 4: entry(4)}
+        [loaded] = await store.load([need(turns=["m-3"])])
+        assert loaded.created == {"m-3"}
+
+    async def test_states_of_which_none_is_left_are_no_more(self, store: Store) -> None:
+        await store.commit([commit(0, holders={name: {TARGET.id: SUPPORT} for name in ("a", "b")})])
+        gone = msgspec.structs.replace(commit(1, holders={}), forgotten=("a", "nobody"))
+        assert await store.commit([gone]) == [True]
+        [loaded] = await store.load([need("a", "b")])
+        assert loaded.conversation.holders == {"b": {TARGET.id: SUPPORT}}
+
+    async def test_a_turn_is_awaited_by_its_corrections_until_it_comes(self, store: Store) -> None:
+        waiting = [
+            msgspec.structs.replace(entry(n, f"edit {n}", op="edit"), turn="m-3", waits=True) for n in (1, 2)
+        ]
+        asked = need(turns=["m-3", "m-4"])
+        await store.commit([commit(0, waiting)])
+        [loaded] = await store.load([asked])
+        assert (loaded.awaited, loaded.created) == ({"m-3"}, frozenset())
+        await store.commit([commit(2, [entry(3)])])
+        [loaded] = await store.load([asked])
+        assert (loaded.awaited, loaded.created) == (frozenset(), {"m-3"})
+
     async def test_old_ledger_entries_are_trimmed(self, store: Store) -> None:
         await store.commit([commit(0, [entry(n, minute=n) for n in range(1, 5)])])
         before = START + dt.timedelta(minutes=3)
@@ -237,6 +289,8 @@ _commits = st.tuples(
     _records,
     _holders,
     st.none() | st.integers(0, 6),
+    st.sets(st.integers(1, 6)),  # entries it changes, if they are there
+    st.booleans(),  # whether its records wait for their turns
 )
 _steps = st.lists(_commits | st.tuples(st.just("delivered"), _keys, st.sets(st.integers(1, 9))), max_size=12)
 
@@ -252,14 +306,23 @@ async def test_the_twins_never_differ(redis_url: str, steps: list[tuple]) -> Non
                 await redis.delivered({step[1]: step[2]})
                 await memory.delivered({step[1]: step[2]})
                 continue
-            _, key, stale, records, holders, trim = step
+            _, key, stale, records, holders, trim, changes, waits = step
             names |= holders.keys()
             [known] = await memory.load([need(key=key)])
             version = max(0, known.conversation.header.version - stale)
             entries = [entry(version + n, f"r-{r}", minute=r) for n, r in enumerate(records, 1)]
+            entries = [
+                msgspec.structs.replace(each, op="edit", waits=True) if waits else each for each in entries
+            ]
             before = None if trim is None else START + dt.timedelta(minutes=trim)
-            sent = commit(version, entries, key=key, holders=holders, trim_before=before)
+            changed = [entry(90 + r, f"r-{r}", minute=r) for r in sorted(changes)]
+            sent = msgspec.structs.replace(
+                commit(version, entries, key=key, holders=holders, trim_before=before),
+                changed=[each for each in changed if each.id not in {own.id for own in entries}],
+                forgotten=sorted(names - holders.keys())[:1],
+            )
             assert await redis.commit([sent]) == await memory.commit([sent])
+            assert await redis.ledgers([key]) == await memory.ledgers([key])
             asked = need(
                 *names, key=key, records=[f"r-{n}" for n in range(7)], turns=[f"m-{n}" for n in range(20)]
             )

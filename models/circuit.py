@@ -23,7 +23,7 @@ class IllegalTransition(ValueError):
 
 
 class CircuitOpen(ReaderUnavailable):
-    """The worker failed too often; calls are not sent to it for now."""
+    """What is asked failed too often; no call is sent to it for now."""
 
 
 _LEGAL = frozenset(

@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from models.worker import circuit
-from models.worker.circuit import Breaker, Circuit, CircuitOpen, CircuitPolicy, IllegalTransition
+from models import circuit
+from models.circuit import Breaker, Circuit, CircuitOpen, CircuitPolicy, IllegalTransition
 
 POLICY = CircuitPolicy(failures=3, open_for=5.0)
 LEGAL = {
