@@ -28,7 +28,7 @@ def dialogues(
     research: bool = False,
     limit: int | None = None,
 ) -> list[Dialogue]:
-    """The dialogues of one part, of each in turn: `open`, `sides`, a benchmark's path, NAME=PATH of another source.
+    """The dialogues of one part, of each in turn: `open`, `sides`, a file, NAME=PATH of a source.
 
     `language` leaves out all others; a limit draws the same ones every time. Raises NothingToLearn,
     NotLicensed, UnknownSource, MissingPart.
