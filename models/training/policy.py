@@ -1,4 +1,4 @@
-"""The fitting of policy thresholds on dev: the best exact flip F1 under a cap on false flips.
+"""The fitting of policy thresholds on dev: exact flip F1 and stance accuracy, under a cap on false flips.
 
 The state feeds the reading, so every trial is a free run; but a turn can be read under four states only, and
 each reading is kept: dozens of trials cost the model no more than four.
@@ -120,10 +120,14 @@ def _candidates(policy: Policy, field: str) -> Iterator[Policy]:
         yield msgspec.structs.replace(policy, **{field: Threshold(probability, margin)})
 
 
-def _worth(figures: Figures, cap: float) -> tuple[bool, float, float]:
-    """Within the cap before all; there by exact flip F1, beyond it by fewer false flips; ties by accuracy."""
+def _worth(figures: Figures, cap: float) -> tuple[bool, float]:
+    """Within the cap before all; beyond it by fewer false flips.
+
+    There by exact flip F1 and stance accuracy together: flips alone would choose to establish the wrong side
+    rather than none, since only who has a side can flip.
+    """
     within = figures[FALSE_FLIPS] <= cap
-    return within, figures[CHOOSING] if within else -figures[FALSE_FLIPS], figures["stance_accuracy"]
+    return within, figures[CHOOSING] + figures["stance_accuracy"] if within else -figures[FALSE_FLIPS]
 
 
 def _key(request: ObserveRequest) -> tuple[str, str, Stance]:

@@ -19,9 +19,15 @@ pytestmark = pytest.mark.timeout(600)
 
 MOST_BYTES = 50_000_000
 DOGS = "The debate concerning whether the family should adopt a second dog"
+DOGS_ZH = "关于这个家是否应该再养一只狗的讨论"
+DOGS_ES = "El debate sobre si la familia debería adoptar otro perro"
 PLAIN = [
     (DOGS, "yes, let's adopt her, I am all for it", Expressed.SUPPORT),
     (DOGS, "no way, I am completely against a second dog", Expressed.OPPOSE),
+    (DOGS_ZH, "好啊,我同意", Expressed.SUPPORT),
+    (DOGS_ZH, "我坚决反对再养一只狗", Expressed.OPPOSE),
+    (DOGS_ES, "estoy totalmente a favor, adoptémosla ya", Expressed.SUPPORT),
+    (DOGS_ES, "ni hablar, estoy en contra", Expressed.OPPOSE),
 ]
 
 
@@ -50,7 +56,7 @@ def test_without_settings_it_is_what_reads_under_its_own_policy() -> None:
 
 
 @pytest.mark.parametrize(("proposition", "text", "expressed"), PLAIN)
-def test_it_reads_plain_english_turns(
+def test_it_reads_plain_turns(
     engine: EncoderEngine, proposition: str, text: str, expressed: Expressed
 ) -> None:
     (seen,) = engine.observe([request(proposition, text)])
