@@ -30,8 +30,8 @@ class Guard:
         policy: CircuitPolicy,
         meaning: Callable[[BaseException], Ended],
         *,
+        on_move: Callable[[Circuit, Circuit], None],
         on_end: Callable[[Ended], None] = lambda _: None,
-        on_move: Callable[[Circuit, Circuit], None] = lambda *_: None,
     ) -> None:
         """`meaning`: of what an attempt raised; `on_move`: hears each change, before and after."""
         self._policy, self._meaning, self._on_end, self._on_move = policy, meaning, on_end, on_move

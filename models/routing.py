@@ -14,7 +14,7 @@ import structlog
 
 from models import execution
 from models.execution import PROBE, Answer, Failed, Outcome, PartlyRead, Rejected, Request
-from models.language.detection import Detector
+from models.language.detection import Detector, language_of
 from models.language.registry import Built, InvalidSetting, ReaderSettings, build_engine
 from models.language.rule import UNDETERMINED
 from models.language.wheels import WeightsUnavailable
@@ -27,7 +27,7 @@ from models.reader import (
     ReaderUnavailable,
 )
 from tracker.context import Window, WindowTurn
-from tracker.observations import Explanation, Mark, Observation, primary
+from tracker.observations import Explanation, Mark, Observation
 from tracker.proposals import Proposal
 
 Detect = Callable[[WindowTurn, Window], str]
@@ -90,7 +90,7 @@ class RoutedEngine:
     def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
         """One observation a request, in order, with the turn's language in its model."""
         spoken = [self._spoken(request) for request in requests]
-        return self._read(self._observed, spoken, lambda request: self._engine(_language(request)))
+        return self._read(self._observed, spoken, lambda request: self._engine(language_of(request)))
 
     def explain(self, requests: Sequence[ExplainRequest]) -> list[Explanation]:
         """One explanation a request, in order, by the engine that its observation's language has."""
@@ -100,16 +100,16 @@ class RoutedEngine:
             )
             for request in requests
         ]
-        return self._read(self._explained, asked, lambda request: self._engine(_language(request.observed)))
+        return self._read(self._explained, asked, lambda request: self._engine(language_of(request.observed)))
 
     def tokens(self, request: ObserveRequest) -> int:
         """About how many tokens a request costs the engine that will read it."""
         if not self._routes:
             return self._default.tokens(request)  # its language decides nothing, and asking for it costs
-        return self._engine(_language(self._spoken(request))).tokens(request)
+        return self._engine(language_of(self._spoken(request))).tokens(request)
 
     def close(self) -> None:
-        """Close each engine once."""
+        """Close each engine; what two of them share is closed twice, and must bear it."""
         for engine in dict.fromkeys((self._default, *self._routes.values())):
             execution.close(engine)
 
@@ -150,10 +150,10 @@ class RoutedEngine:
         ]
 
     def _marked(self, request: ObserveRequest, observation: Observation) -> Observation:
-        language = _language(request)
+        language = language_of(request)
         if language == UNDETERMINED or language in self._routes:
             return observation
-        if self._reads_all and language not in self._unusable:
+        if Mark.FALLBACK in observation.marks or (self._reads_all and language not in self._unusable):
             return observation
         return msgspec.structs.replace(observation, marks=(*observation.marks, Mark.FALLBACK))
 
@@ -169,7 +169,7 @@ class FindingRoutes(RoutedEngine):
         return self._read(_proposed, requests, self._finding)
 
     def _finding(self, request: ProposeRequest) -> Engine:
-        own = self._engine(_language(self._spoken(request.shown)))
+        own = self._engine(language_of(self._spoken(request.shown)))
         engines = (own, self._default, *self._routes.values())
         return next(engine for engine in engines if isinstance(engine, Proposer))
 
@@ -216,7 +216,3 @@ def _in(request: ObserveRequest, language: str) -> ObserveRequest:
     if language in (UNDETERMINED, request.turn.language):
         return request
     return msgspec.structs.replace(request, turn=msgspec.structs.replace(request.turn, language=language))
-
-
-def _language(request: ObserveRequest) -> str:
-    return primary(request.turn.language or UNDETERMINED)

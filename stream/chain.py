@@ -51,7 +51,7 @@ class Chain:
     applied: set[str] = field(default_factory=set)
     created: set[str] = field(default_factory=set)
     awaited: set[str] = field(default_factory=set)  # turns that a correction waits for
-    holders: set[str] = field(default_factory=set)  # whose states are loaded
+    arrived: list[str] = field(default_factory=list)  # turns that had been awaited
     entries: dict[int, LedgerEntry] = field(default_factory=dict)  # new and changed ones
     ledger: Ledger | None = None  # as it was loaded
     stalled: bool = False
@@ -67,7 +67,6 @@ class Chain:
             applied=set(loaded.applied),
             created=set(loaded.created),
             awaited=set(loaded.awaited),
-            holders=set(need(key, items).holders),
         )
 
     @property
@@ -118,7 +117,7 @@ class Chain:
         known, holders = self.known, {pin.holder for pin in self.conversation.header.pins}
         for item in self.items[self.done :]:
             holders |= refold.holders(known, item.record)
-        return frozenset(holders) - self.holders
+        return frozenset(holders) - need(self.key, self.items).holders
 
     @property
     def known(self) -> Ledger:
@@ -126,12 +125,15 @@ class Chain:
         assert self.ledger is not None
         return {**self.ledger, **self.entries}
 
-    def add(self, asked: frozenset[str], loaded: Loaded) -> None:
-        """The states that it lacked and asked for, as they were when the chain began."""
-        self.holders |= asked
-        more = loaded.conversation.holders
-        holders = {**more, **self.conversation.holders}
+    def add(self, loaded: Loaded) -> None:
+        """The states that it lacked, as they were when the chain began."""
+        holders = {**loaded.conversation.holders, **self.conversation.holders}
         self.conversation = msgspec.structs.replace(self.conversation, holders=holders)
+
+    def reject(self, why: str) -> None:
+        """Put the next item aside: the reader cannot take it."""
+        remedy = "see the reader's log; retry once it can take this turn"
+        self.refuse(Refused(Reason.FAILED, "turn", why, remedy))
 
     def refuse(self, refused: Refused) -> None:
         """Put the next item aside, unapplied."""
@@ -147,7 +149,9 @@ class Chain:
         self.applied.add(record_id(record))
         if isinstance(record, CreateTurn):
             self.created.add(record.turn)
-            self.awaited.discard(record.turn)
+            if record.turn in self.awaited:
+                self.awaited.remove(record.turn)
+                self.arrived.append(record.turn)
         if outcome.entry.waits and outcome.entry.turn is not None:
             self.awaited.add(outcome.entry.turn)
         self.entries |= {entry.arrival: entry for entry in (*outcome.changed, outcome.entry)}
@@ -166,6 +170,7 @@ class Chain:
             window=self.conversation.window,
             holders={holder: of_it for holder, of_it in states.items() if of_it},
             forgotten=[holder for holder, of_it in states.items() if not of_it],
+            arrived=self.arrived,
             entries=[entry for arrival, entry in sorted(self.entries.items()) if arrival in own],
             changed=[entry for arrival, entry in sorted(self.entries.items()) if arrival not in own],
             outbox=outbox.messages(self.outcomes),

@@ -148,8 +148,8 @@ class Processor:
         lacking = [(chain, asked) for chain in bare if (asked := chain.lacking)]
         if lacking:
             loaded = await self._store.load([Need(chain.key, asked) for chain, asked in lacking])
-            for (chain, asked), more in zip(lacking, loaded, strict=True):
-                chain.add(asked, more)
+            for (chain, _), more in zip(lacking, loaded, strict=True):
+                chain.add(more)
 
     async def _commit(self, chains: list[Chain], result: Processed) -> dict[ConversationKey, list[Item]]:
         """Commit what the chains changed; the items of chains whose version moved must be done again."""

@@ -8,10 +8,8 @@ from stream.chain import Chain
 from stream.isolation import ATTEMPTS, Isolation
 from tracker.conversation import Conversation, Rules, WrongObservation
 from tracker.folding import Answer, Question, Read, Wanted
-from tracker.records import Reason, Refused
+from tracker.records import Refused
 from tracker.refold import Refold
-
-REMEDY = "see the reader's log; retry once it can take this turn"
 
 
 @dataclass(slots=True)
@@ -54,7 +52,7 @@ class _Work:
 
     def settle(self) -> None:
         if self.rejected is not None:
-            self.chain.refuse(Refused(Reason.FAILED, "turn", self.rejected, REMEDY))
+            self.chain.reject(self.rejected)
             return
         assert self.refold.outcome is not None
         self.chain.settle(self.refold.outcome)

@@ -6,7 +6,6 @@ A table for "*" stands for all languages that no other names: without it the top
 and every such event is marked `fallback`.
 """
 
-import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +15,7 @@ import msgspec
 from models.encoder import shipped
 from models.language.settings import TALKING
 from stream.options import Option, SettingsError, Source, kind_of, taken
-from stream.sources import read_toml
+from stream.sources import meant, read_toml
 from tracker.observations import primary
 from tracker.policy import Policy
 
@@ -127,12 +126,17 @@ def chosen(settings: "Settings") -> tuple["Settings", dict[str, "Settings"], boo
 
 
 def _route(name: str, table: Mapping[str, Any], folder: Path, known: Mapping[str, Option]) -> Route:
-    given = {}
+    given, names = {}, (LANGUAGES, *known)
     for key, raw in table.items():
         if key == LANGUAGES:
             continue
         if key not in known:
-            raise SettingsError(f"{name}.{key}", Source.FILE, "unknown key", _near(key, (LANGUAGES, *known)))
+            raise SettingsError(
+                f"{name}.{key}",
+                Source.FILE,
+                "unknown key",
+                meant(key, names, f"use one of {', '.join(names)}"),
+            )
         try:
             given[key] = taken(known[key], raw, Source.FILE, folder)
         except SettingsError as error:
@@ -142,8 +146,9 @@ def _route(name: str, table: Mapping[str, Any], folder: Path, known: Mapping[str
 
 def _thresholds(path: Path) -> Policy:
     """The policy of a reader by language. Raises OSError, ValueError."""
+    given = read_toml(path, dict[str, Any])
     for key in EXEMPTIONS:
-        if key in read_toml(path, dict[str, Any]):
+        if key in given:
             raise ValueError(f"{key} holds for all readers, so it belongs in the top-level policy")
     return read_toml(path, Policy)
 
@@ -176,8 +181,3 @@ def _check_once(languages: Sequence[str]) -> None:
         if languages.count(language) > 1:
             got = f"{language} stands in two tables"
             raise SettingsError(f"{KEY}.{LANGUAGES}", Source.FILE, got, "name each language once")
-
-
-def _near(key: str, known: Sequence[str]) -> str:
-    near = difflib.get_close_matches(key, known, 1)
-    return f"did you mean {near[0]}?" if near else f"use one of {', '.join(known)}"

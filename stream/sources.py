@@ -1,7 +1,7 @@
 """Finds the value of every option: in the environment, else in the TOML file, else its default."""
 
 import difflib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -63,6 +63,12 @@ def misspelt(options: Iterable[Option], environment: Iterable[str]) -> dict[str,
     return {name: match[0] for name, match in near if match}
 
 
+def meant(key: str, known: Sequence[str], otherwise: str) -> str:
+    """The remedy for an unknown key: the name that may be meant, `otherwise` where none comes near."""
+    near = difflib.get_close_matches(key, known, 1)
+    return f"did you mean {near[0]}?" if near else otherwise
+
+
 def read_toml(path: Path, of: type[T]) -> T:
     """A TOML file as a value of that type. Raises ValueError or OSError."""
     try:
@@ -117,9 +123,8 @@ def _find_in_file(found: Found, key: str, reads: Reads, raw: object, folder: Pat
 
 
 def _unknown(key: str, known: list[str]) -> SettingsError:
-    near = difflib.get_close_matches(key, known, 1)
     if key == "config":
         remedy = f"only the environment names the file, as {CONFIG}"
     else:
-        remedy = f"did you mean {near[0]}?" if near else "remove it; volteface doctor lists all settings"
+        remedy = meant(key, known, "remove it; volteface doctor lists all settings")
     return SettingsError(key, Source.FILE, "unknown key", remedy)

@@ -25,7 +25,7 @@ from tracker.conversation import (
 )
 from tracker.observations import Explanation, Observation
 from tracker.proposals import records
-from tracker.records import CreateTurn, DeclareTarget, Reason, Refused
+from tracker.records import CreateTurn, DeclareTarget
 from tracker.settlement import settled
 from tracker.stances import TransitionKind
 
@@ -145,8 +145,7 @@ def _find_nothing(step: Step, why: str) -> None:
 def _settle(step: Step, rules: Rules) -> None:
     chain = step.chain
     if step.rejected is not None:
-        remedy = "see the reader's log; retry once it can take this turn"
-        chain.refuse(Refused(Reason.FAILED, "turn", step.rejected, remedy))
+        chain.reject(step.rejected)
         return
     if step.found:
         log.info("target.found", records=len(step.found))

@@ -96,12 +96,11 @@ def admitted(
     conversation: Conversation, record: CreateTurn | DeclareTarget, receipt: dt.datetime | None, rules: Rules
 ) -> Admitted:
     """What applying `record` needs; a late turn is read at its place, by a refold. Raises Refused."""
+    sent_at, marks = counted(record.sent_at, receipt, rules.clock)
     if isinstance(record, DeclareTarget):
-        sent_at, marks = counted(record.sent_at, receipt, rules.clock)
         found = record.id in conversation.header.awaited
         after = targeting.declared(conversation.header.targets, record, found=found)
         return Admitted(record, sent_at, marks, declared=after)
-    sent_at, marks = counted(record.sent_at, receipt, rules.clock)
     newest = conversation.header.newest
     late = newest is not None and sent_at < newest
     marks += (Mark.LATE,) if late else ()

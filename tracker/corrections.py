@@ -79,7 +79,7 @@ def corrected(
     expired = pinning.expired(header.pins, sent_at)
     before = Correction(
         record=record,
-        entry=entry_of(record, header.version + 1, sent_at, marks),
+        entry=entry_of(record, header.version + 1, sent_at, marks, header.targets),
         window=conversation.window,
         targets=header.targets,
         pins=pinning.without(header.pins, *expired),

@@ -10,7 +10,7 @@ from tracker.observations import Explanation
 
 def cuts(ledger: Ledger, gone: Collection[LedgerEntry], person: str | None = None) -> dict[int, LedgerEntry]:
     """The entries whose explanations tell of turns that are gone, or of that person, without it."""
-    holders = {one.turn: one.holder for one in [*ledger.values(), *gone] if one.turn and one.op == "create"}
+    holders = {one.turn: one.holder for one in ledger.values() if one.turn and one.op == "create"}
     turns = frozenset(one.turn for one in gone if one.turn is not None)
     found = {}
     for arrival, entry in ledger.items():

@@ -12,6 +12,7 @@ from tracker.machine import StanceState
 from tracker.observations import Explanation, Mark, Observation
 from tracker.records import DeclareTarget, EraseHolder, Record, op_of, record_id, revision_of
 from tracker.stances import Stance
+from tracker.targets import Targets
 
 
 class Standing(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -49,6 +50,7 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     revision: int = 0
     holder: str | None = None
     target: str | None = None  # of a target record, or of an override of a state
+    again: bool = False  # of a target record: its target had been declared before
     observations: tuple[Observation, ...] = ()
     under: tuple[Stance, ...] = ()  # they were folded under, where not all are those they were read under
     explanations: tuple[Explanation, ...] = ()  # of its flips
@@ -79,11 +81,17 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 Ledger = Mapping[int, LedgerEntry]  # by arrival
 
 
-def entry_of(record: Record, arrival: int, sent_at: dt.datetime, marks: tuple[Mark, ...] = ()) -> LedgerEntry:
-    """A record's entry as far as the record says; `sent_at` as it counts. It never names an erased person."""
-    target = getattr(record, "target", None)
+def entry_of(
+    record: Record, arrival: int, sent_at: dt.datetime, marks: tuple[Mark, ...], known: Targets
+) -> LedgerEntry:
+    """A record's entry as far as the record says; `sent_at` as it counts. It never names an erased person.
+
+    `known`: the targets before it.
+    """
+    target, again = getattr(record, "target", None), False
     if isinstance(record, DeclareTarget):
         target = keys.target_id(record.tenant, record.conversation, record.proposition)
+        again = any(one.id == target for one in known)
     return LedgerEntry(
         id=record_id(record),
         op=op_of(record),
@@ -93,6 +101,7 @@ def entry_of(record: Record, arrival: int, sent_at: dt.datetime, marks: tuple[Ma
         revision=revision_of(record),
         holder=None if isinstance(record, EraseHolder) else getattr(record, "holder", None),
         target=target,
+        again=again,
         marks=marks,
     )
 

@@ -7,6 +7,7 @@ import msgspec
 from tracker import events, pins, targets
 from tracker.conversation import Conversation, Folded, Header, Rules, state_before
 from tracker.events import Event, EventType, Position, TargetRef
+from tracker.ledger import LedgerEntry
 from tracker.machine import confidence
 from tracker.observations import Mark, Observation
 from tracker.policy import Policy
@@ -35,6 +36,14 @@ def of_fold(conversation: Conversation, fold: Folded, marks: tuple[Mark, ...], r
         evidence=explanation.evidence,
         critic=explanation.critic,
     )
+
+
+def of_entry(conversation: Conversation, fold: Folded, entry: LedgerEntry, rules: Rules) -> Position:
+    """What a turn did, from its entry; where a person's word decided, whose and why."""
+    data = of_fold(conversation, fold, entry.marks, rules)
+    if entry.word is None:
+        return data
+    return msgspec.structs.replace(data, by=entry.word.by, reason=entry.word.reason)
 
 
 def of_turn(

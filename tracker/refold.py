@@ -89,10 +89,15 @@ def _applied(
 def _start(conversation: Conversation, ledger: Ledger, holder: str) -> HolderStates:
     """A holder's states before the ledger's first turn: targets declared within it start with it."""
     stored = conversation.holders.get(holder, {})
-    declared = {one.target for one in ledger.values() if one.op == "target"}
+    declared = _declared(ledger)
     turns = sorted((one for one in ledger.values() if one.holder == holder), key=lambda one: one.place)
     older = (target.id for target in conversation.header.targets if target.id not in declared)
     return {target: _first(stored.get(target), target, turns) for target in older}
+
+
+def _declared(ledger: Ledger) -> dict[str | None, int]:
+    """The targets that were first declared within the ledger, and at which arrival."""
+    return {one.target: one.arrival for one in ledger.values() if one.op == "target" and not one.again}
 
 
 def _first(now: StanceState | None, target: str, turns: Sequence[LedgerEntry]) -> StanceState:
@@ -114,10 +119,7 @@ def _first(now: StanceState | None, target: str, turns: Sequence[LedgerEntry]) -
 def _turns(ledger: Ledger, correction: Correction, holder: str) -> Iterator[Turn]:
     """The holder's turns that survive, in the order of their places."""
     targets = {target.id: target for target in correction.targets}
-    declared: dict[str | None, int] = {}  # first
-    for one in sorted(ledger.values(), key=lambda one: one.arrival):
-        if one.op == "target":
-            declared.setdefault(one.target, one.arrival)
+    declared = _declared(ledger)
     own = () if correction.entry.op != "create" else (correction.entry,)
     entries = [*{**ledger, **correction.changed}.values(), *own]
     turns = [one for one in entries if one.op == "create" and one.holder == holder and not one.gone]

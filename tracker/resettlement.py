@@ -11,7 +11,7 @@ from tracker.events import Event, EventType, Position
 from tracker.folding import Refolded
 from tracker.ledger import HolderState, JournalEntry, Ledger, LedgerEntry, Standing
 from tracker.records import CreateTurn
-from tracker.settlement import Outcome, standing_of
+from tracker.settlement import Outcome, changed_states, standing_of
 from tracker.stances import TransitionKind
 from tracker.standing import Difference
 
@@ -76,7 +76,7 @@ def _retraction(
     target = next(target for target in conversation.header.targets if target.id == one.target)
     assert old.holder is not None
     data = positions.of_state(conversation, old.holder, target, one.before, one.after, rules.policy)
-    turn = msgspec.UNSET if old.op == "override" else old.turn or msgspec.UNSET
+    turn = old.turn or msgspec.UNSET  # none where it told of a state
     return msgspec.structs.replace(data, turn=turn, revision=old.revision, retracts=one.id, cause=record)
 
 
@@ -87,8 +87,9 @@ def _persisted(
     record, entry = correction.record, correction.entry
     if not rules.persisted or not isinstance(record, CreateTurn) or entry.gone:
         return []
-    data = list(_unmoved(conversation, correction, anew, rules))
-    if not correction.read:
+    if correction.read:
+        data = list(_unmoved(conversation, correction, anew, rules))
+    else:
         data = positions.of_unread(conversation, record, entry.marks, rules)
     kind, time = EventType.PERSISTED, entry.sent_at
     return [positions.told(conversation.header, one, kind, time, entry.id, in_flips=False)[1] for one in data]
@@ -101,7 +102,7 @@ def _unmoved(
     for fold in own.folds:
         persists = fold.transition.kind is TransitionKind.PERSISTENCE
         if persists and fold.target.id not in own.entry.silent:
-            yield positions.of_fold(conversation, fold, own.entry.marks, rules)
+            yield positions.of_entry(conversation, fold, own.entry, rules)
 
 
 def _entries(
@@ -124,15 +125,10 @@ def _moved(
 ) -> tuple[tuple[HolderState, ...], tuple[tuple[str, str], ...]]:
     """The changed states, and those that are no more."""
     touched = () if correction.touched is None else (correction.touched,)
-    holders = sorted({*correction.emptied, *touched})
-    states, forgotten = [], []
-    for holder in holders:
+    states: list[HolderState] = []
+    forgotten: list[tuple[str, str]] = []
+    for holder in sorted({*correction.emptied, *touched}):
         were, are = before.holders.get(holder, {}), after.holders.get(holder, {})
-        version = after.header.version
-        states += [
-            HolderState(holder, target, state, version)
-            for target, state in are.items()
-            if were.get(target) != state
-        ]
+        states += changed_states(holder, were, are, after.header.version)
         forgotten += [(holder, target) for target in were if target not in are]
     return tuple(states), tuple(forgotten)

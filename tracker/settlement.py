@@ -42,15 +42,16 @@ def settled(
     """
     header = _next_header(conversation.header, admission, found)
     states, holders = _moved(conversation, folds, header.version)
-    header, sent = _events(conversation, header, admission, folds, rules)
+    known, silent = conversation.header.targets, _silent(conversation, folds)
+    header, sent = _events(conversation, header, admission, folds, silent, rules)
     window = extended(conversation.window, admission.turn) if admission.turn else conversation.window
     after = msgspec.structs.replace(conversation, header=header, window=window, holders=holders)
     entry = msgspec.structs.replace(
-        entry_of(admission.record, header.version, admission.sent_at, admission.marks),
+        entry_of(admission.record, header.version, admission.sent_at, admission.marks, known),
         observations=tuple(fold.observation for fold in folds),
         explanations=_explanations(folds),
         standing=standing_of(sent),
-        silent=_silent(conversation, folds),
+        silent=silent,
     )
     journal = JournalEntry(
         tenant=conversation.tenant,
@@ -87,10 +88,15 @@ def _moved(
     after = before = conversation.holders.get(holder, {})
     for fold in moving:
         after = targets.moved(after, conversation.header.targets, fold.target.id, fold.after)
-    changed = (
-        HolderState(holder, key, state, version) for key, state in after.items() if before.get(key) != state
-    )
-    return tuple(changed), {**conversation.holders, holder: after}
+    return changed_states(holder, before, after, version), {**conversation.holders, holder: after}
+
+
+def changed_states(
+    holder: str, before: HolderStates, after: HolderStates, version: int
+) -> tuple[HolderState, ...]:
+    """A holder's states that are not as they were."""
+    changed = ((target, state) for target, state in after.items() if before.get(target) != state)
+    return tuple(HolderState(holder, target, state, version) for target, state in changed)
 
 
 def _explanations(folds: Sequence[Folded]) -> tuple[Explanation, ...]:
@@ -125,10 +131,14 @@ def standing_of(sent: Sequence[Event]) -> tuple[Standing, ...]:
 
 
 def _events(
-    conversation: Conversation, header: Header, admission: Admitted, folds: Sequence[Folded], rules: Rules
+    conversation: Conversation,
+    header: Header,
+    admission: Admitted,
+    folds: Sequence[Folded],
+    silent: tuple[str, ...],
+    rules: Rules,
 ) -> tuple[Header, tuple[Event, ...]]:
     sent: list[Event] = []
-    silent = _silent(conversation, folds)
     for fold in folds:
         kind = OF_TRANSITION[fold.transition.kind]
         if fold.target.id in silent or (kind is EventType.PERSISTED and not rules.persisted):

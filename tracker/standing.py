@@ -14,10 +14,8 @@ from tracker.folding import Refolded, said
 from tracker.ledger import Ledger, LedgerEntry, Standing
 from tracker.machine import StanceState
 from tracker.records import OverrideStance
-from tracker.stances import Stance, Transition, TransitionKind
+from tracker.stances import Stance, TransitionKind, transition
 from tracker.targets import state_of
-
-_KINDS = {kind: transition for transition, kind in OF_TRANSITION.items()}
 
 
 class Telling(msgspec.Struct, frozen=True):
@@ -74,14 +72,8 @@ class Comparison:
         for fold in moved.values():
             if fold.target.id not in quiet:
                 kind = OF_TRANSITION[fold.transition.kind]
-                self._found.told.append(Telling(kind, self._position(new, fold), new.sent_at, new.arrival))
-
-    def _position(self, entry: LedgerEntry, fold: Folded) -> Position:
-        """What a turn's event says; where a person's word decided, whose and why."""
-        data = positions.of_fold(self._after, fold, entry.marks, self._rules)
-        if entry.word is None:
-            return data
-        return msgspec.structs.replace(data, by=entry.word.by, reason=entry.word.reason)
+                data = positions.of_entry(self._after, fold, new, self._rules)
+                self._found.told.append(Telling(kind, data, new.sent_at, new.arrival))
 
     def _as_told(self, old: LedgerEntry, new: LedgerEntry) -> Iterator[Folded]:
         """The folds of a turn that is not folded anew, as its events told them."""
@@ -92,7 +84,7 @@ class Comparison:
                     self._targets[one.target],
                     StanceState(one.before),
                     StanceState(one.after),
-                    Transition(_KINDS[one.kind], one.before, one.after),
+                    transition(one.before, one.after),
                     seen if new.word is None else said(seen, new.word),
                     new.explanation(one.target) if one.explained else None,
                 )
@@ -100,14 +92,16 @@ class Comparison:
     def _restored(self, anew: Refolded) -> None:
         """From each pin that ends to the fold beneath; and where that has changed since, again."""
         record = self._correction.record
-        lifted = (record.holder, record.target) if isinstance(record, OverrideStance) else None
         for pin in self._correction.unpinned:
             beneath = self._beneath(pin.holder, pin.target, self._correction.arrival, anew)
             data = self._state(pin.holder, pin.target, pin.to, beneath)
-            if isinstance(record, OverrideStance) and lifted == (pin.holder, pin.target):
+            if isinstance(record, OverrideStance) and (record.holder, record.target) == (
+                pin.holder,
+                pin.target,
+            ):
                 data = msgspec.structs.replace(data, by=record.by, reason=record.reason)
             self._tell(EventType.RESTORED, data, pin.arrival)
-        for old in list(self._ledger.values()):
+        for old in self._ledger.values():
             if old.op == "override" and old.standing:
                 self._pin_events(old, anew)
 

@@ -67,15 +67,13 @@ class _Loaded:
         ids = self._tokenizer(asked, truncation=True, max_length=TOKENS)["input_ids"]
         found: dict[int, NDArray[np.float32]] = {}
         for places in batches([len(one) for one in ids], BATCH_TOKENS):
-            found.update(zip(places, self._pooled([asked[place] for place in places]), strict=True))
-        return np.stack([found[place] for place in range(len(asked))])
+            found.update(zip(places, self._pooled([ids[place] for place in places]), strict=True))
+        return np.stack([found[place] for place in range(len(ids))])
 
-    def _pooled(self, texts: list[str]) -> NDArray[np.float32]:
+    def _pooled(self, ids: list[list[int]]) -> NDArray[np.float32]:
         import torch  # noqa: PLC0415
 
-        encoded = self._tokenizer(
-            texts, padding=True, truncation=True, max_length=TOKENS, return_tensors="pt"
-        ).to(self._device)
+        encoded = self._tokenizer.pad({"input_ids": ids}, return_tensors="pt").to(self._device)
         with torch.inference_mode():
             hidden = self._encoder(**encoded).last_hidden_state
         mask = encoded["attention_mask"].unsqueeze(-1)

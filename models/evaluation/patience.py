@@ -8,9 +8,9 @@ import structlog
 
 from models import execution
 from models.execution import Answer, Failed, Outcome, PartlyRead, Rejected, Request
-from models.language.rule import UNDETERMINED
+from models.language.detection import language_of
 from models.reader import Engine, ExplainRequest, ObserveRequest, ReaderUnavailable
-from tracker.observations import Explanation, Observation, primary
+from tracker.observations import Explanation, Observation
 
 ATTEMPTS = 6  # in a row that bring no answer
 LONGEST_SECONDS = 30.0  # of a pause
@@ -34,12 +34,12 @@ class Patient:
 
     def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
         """One observation a request, in order."""
-        return self._read(partial(execution.observe, self._engine), requests, _language)
+        return self._read(partial(execution.observe, self._engine), requests, language_of)
 
     def explain(self, requests: Sequence[ExplainRequest]) -> list[Explanation]:
         """One explanation a request, in order."""
         return self._read(
-            partial(execution.explain, self._engine), requests, lambda request: _language(request.observed)
+            partial(execution.explain, self._engine), requests, lambda request: language_of(request.observed)
         )
 
     def tokens(self, request: ObserveRequest) -> int:
@@ -98,7 +98,3 @@ def _outcomes(
         return partly.outcomes
     except ReaderUnavailable as away:
         return [Failed(away)] * len(requests)
-
-
-def _language(request: ObserveRequest) -> str:
-    return primary(request.turn.language or UNDETERMINED)

@@ -1,6 +1,6 @@
 """The report as text tables: systems beside each other, then one system by part of the data."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from rich.table import Table
 
@@ -49,28 +49,18 @@ def signed(interval: Interval, digits: int = 2) -> str:
 
 
 def _apart(title: str, systems: Sequence[System]) -> Table:
-    table = Table(title=title)
-    table.add_column("", no_wrap=True)
-    for heading in HEADINGS.values():
-        table.add_column(heading, justify="right")
+    table = _headed(title, HEADINGS.values())
     for made in systems:
         table.add_row(made.name, *(signed(made.differences[key], _digits(key)) for key in HEADINGS))
     return table
 
 
 def _live(title: str, parts: Mapping[str, Part]) -> Table:
-    table = Table(title=title)
-    table.add_column("", no_wrap=True)
-    for heading in ("dialogues", "turns", "flips", *HEADINGS.values()):
-        table.add_column(heading, justify="right")
+    table = _headed(title, ("dialogues", "turns", "flips", *HEADINGS.values()))
     for name, part in parts.items():
         counts = (str(part.dialogues), str(part.turns), str(part.flips))
-        table.add_row(name, *counts, *(_cell(part, key) for key in HEADINGS))
+        table.add_row(name, *counts, *(figure(part.live[key], _digits(key)) for key in HEADINGS))
     return table
-
-
-def _cell(part: Part, key: str) -> str:
-    return figure(part.live[key], _digits(key))
 
 
 def _digits(key: str) -> int:
@@ -78,12 +68,17 @@ def _digits(key: str) -> int:
 
 
 def _paper(report: Report, title: str) -> Table:
-    table = Table(title=title)
-    table.add_column("metric", no_wrap=True)
-    for made in report.systems:
-        table.add_column(made.name, justify="right")
+    table = _headed(title, (made.name for made in report.systems), "metric")
     for name in _metrics(report.systems):
         table.add_row(name, *(figure(made.parts[ALL].stanceflip[name]) for made in report.systems))
+    return table
+
+
+def _headed(title: str, headings: Iterable[str], first: str = "") -> Table:
+    table = Table(title=title)
+    table.add_column(first, no_wrap=True)
+    for heading in headings:
+        table.add_column(heading, justify="right")
     return table
 
 

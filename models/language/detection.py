@@ -9,6 +9,7 @@ all with a wrong one; a bound of 0.8 leaves 1 of all with a wrong one, but 13 of
 from collections.abc import Callable
 
 from models.language.rule import UNDETERMINED
+from models.reader import ObserveRequest
 from tracker.context import Window, WindowTurn
 from tracker.observations import primary
 
@@ -41,6 +42,11 @@ class Detector:
         if confidence < CONFIDENCE or language == NO_LANGUAGE:
             return None
         return FILED_UNDER.get(language, language)
+
+
+def language_of(request: ObserveRequest) -> str:
+    """The primary subtag of what the request's turn is tagged with, else `und`."""
+    return primary(request.turn.language or UNDETERMINED)
 
 
 def py3langid() -> Classify:

@@ -16,6 +16,7 @@ from models.language.budget import fit
 from models.language.labels import EMOTION, EXPRESSED, SENTIMENT, Slot, Tree
 from models.language.marks import missing
 from models.language.prompts import INSTRUCTION, REASON_INSTRUCTION, observe_body, quoted
+from models.language.rule import UNDETERMINED
 from models.language.scoring import Scorer, Scores, corrected
 from models.language.settings import InvalidSetting, ReaderSettings
 from models.language.triggers import Attribution
@@ -27,7 +28,6 @@ from tracker.observations import Explanation, Mark, Model, Observation, Probabil
 from tracker.stances import Emotion, Expressed, Sentiment, Stance
 
 ENGINE = "generative"
-UNDETERMINED = "und"
 DIGITS = 6  # of a probability: more is noise, and JSON
 SLOTS = (EXPRESSED, EMOTION, SENTIMENT)
 SILENCE = ("N/A", "...", "")  # new turns that say nothing, to measure what labels get for nothing

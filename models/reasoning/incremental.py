@@ -15,12 +15,13 @@ import structlog
 from models import execution
 from models.language.triggers import explained
 from models.reader import Engine, ExplainRequest, ObserveRequest
-from models.reasoning.answers import UNANSWERED
-from models.reasoning.engine import change, observed
-from models.reasoning.prompts import Change, Draft, Objection
+from models.reasoning.answers import DIGITS, UNANSWERED
+from models.reasoning.prompts import Change, Draft, Feelings, Objection
 from models.reasoning.roles import Review, Roles
-from tracker.observations import Critic, Explanation, Mark, Observation
+from tracker.observations import Critic, Explanation, Mark, Model, Observation, Probabilities
 from tracker.stances import Expressed, Stance
+
+ENGINE = "reasoning"
 
 _log = structlog.get_logger(__name__)
 
@@ -78,7 +79,7 @@ class ReasoningEngine:
             return given
 
     def _checked(self, requests: Sequence[ExplainRequest], given: Sequence[Explanation]) -> list[Explanation]:
-        changes = [change(self._roles, request) for request in requests]
+        changes = [self._change(request) for request in requests]
         drafts = [Draft(one.trigger, one.rationale) for one in given]
         reviews = self._roles.reviews(changes, drafts)
         cases = [*map(_Case, requests, changes, drafts, reviews)]
@@ -113,17 +114,26 @@ class ReasoningEngine:
             )
         )
         return [
-            None
-            if case.review.verdict.stance
-            else observed(
-                self._roles,
-                case.request.observed,
-                case.change.feelings,
-                next(said),
-                (*case.request.observation.marks, Mark.REFINED),
-            )
-            for case in cases
+            None if case.review.verdict.stance else self._second(case.request, next(said)) for case in cases
         ]
+
+    def _change(self, request: ExplainRequest) -> Change:
+        """A flip as the roles are shown it."""
+        felt = Feelings(request.observation.emotion, request.observation.sentiment)
+        return Change(self._roles.room.fitted(request.observed), felt, request.after)
+
+    def _second(self, request: ExplainRequest, said: Probabilities) -> Observation:
+        """The first reading, but for what the turn says; relevance is 1 - P(none), as `generative` has it."""
+        chat, first = self._roles.chat, request.observation
+        return msgspec.structs.replace(
+            first,
+            revision=request.observed.revision,
+            read_under=request.observed.state,  # a refold explains readings of another state, too
+            expressed=said,
+            relevance=max(0.0, round(1.0 - said.none, DIGITS)),
+            model=Model(chat.name, chat.revision, ENGINE, first.model.language),
+            marks=(*first.marks, Mark.REFINED),
+        )
 
 
 def _outcome(made: Change, anew: Observation | None) -> Change:

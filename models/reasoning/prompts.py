@@ -153,14 +153,14 @@ def stood(request: ObserveRequest, feelings: Feelings) -> Talk:
     return talk(ANALYST, _body(request, _feels(request, feelings), asked))
 
 
-def expressed(request: ObserveRequest, feelings: Feelings, critique: str | None = None) -> Talk:
-    """Discourse Analyst: what the new turn itself says, which the machine folds; again, with a critique."""
-    doubts = [] if critique is None else [f"A first reading was doubted: {quoted(critique)}"]
+def expressed(request: ObserveRequest, feelings: Feelings, critique: str) -> Talk:
+    """Discourse Analyst: what the new turn itself says, in view of a critique of a first reading."""
+    doubt = f"A first reading was doubted: {quoted(critique)}"
     asked = (
         f"What does the new turn itself say of the position of {_author(request)}? Answer support, oppose, "
         "neutral, or none where it says nothing of it."
     )
-    return talk(ANALYST, _body(request, _feels(request, feelings), *doubts, asked))
+    return talk(ANALYST, _body(request, _feels(request, feelings), doubt, asked))
 
 
 def kind(change: Change, objection: Objection | None = None) -> Talk:

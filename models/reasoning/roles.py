@@ -50,10 +50,10 @@ class Roles:
         self,
         requests: Sequence[ObserveRequest],
         feelings: Sequence[Feelings],
-        critiques: Sequence[str | None],
+        critiques: Sequence[str],
     ) -> list[Probabilities]:
-        """Discourse Analyst: what each turn itself says, in view of a critique where there is one."""
-        talks = [*map(prompts.expressed, requests, feelings, map(self._noted, critiques))]
+        """Discourse Analyst: what each turn itself says, in view of a critique of a first reading."""
+        talks = [*map(prompts.expressed, requests, feelings, map(self.room.note, critiques))]
         return [*map(answers.probabilities, self._fair.choose(talks, list(answers.EXPRESSED)))]
 
     def drafts(
@@ -94,9 +94,6 @@ class Roles:
         (turns,) = self.chat.choose([prompts.source(change, objection)], list(shown))
         mover, _ = likeliest(list(shown.values()), turns)
         return Trigger(kind, (mover.turn,), (mover.holder,), confidence)
-
-    def _noted(self, critique: str | None) -> str | None:
-        return critique and self.room.note(critique)
 
     def _short(self, draft: Draft) -> Draft:
         return msgspec.structs.replace(draft, rationale=self.room.note(draft.rationale))

@@ -21,10 +21,10 @@ STOPS_WITHIN = 5.0  # seconds
 class Background:
     """Runs coroutines for callers that cannot await; from any thread but its own."""
 
-    def __init__(self, name: str = "remote") -> None:
+    def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=_serve, args=(self._loop,), name=name, daemon=True)
+        self._thread = threading.Thread(target=_serve, args=(self._loop,), name="remote", daemon=True)
         self._thread.start()
         # Whoever forgets to close an engine leaves no thread behind.
         self._stop = weakref.finalize(self, self._loop.call_soon_threadsafe, self._loop.stop)

@@ -144,7 +144,7 @@ class RemoteClient:
         ended = Call.CANCELLED
         try:
             reply = await self._channel.post(COMPLETIONS, body, within=max(deadline - monotonic(), 0.001))
-            status = wire.excuse(reply.body) or reply.status if reply.status == 200 else reply.status
+            status = (reply.status == 200 and wire.excuse(reply.body)) or reply.status
             if status != 200:
                 ended = how_ended(status)
                 raise self._refused(replace(reply, status=status))

@@ -34,7 +34,6 @@ from models.remote.forms import (
 )
 from models.remote.kept import Kept
 from models.remote.shares import shares
-from models.remote.spent import Spent
 from tracker.observations import Evidence, Explanation, Model, Observation, Probabilities, Trigger
 from tracker.stances import TriggerKind
 
@@ -64,11 +63,6 @@ class RemoteEngine:
     def model(self) -> Model:
         """Who reads, whatever the language; the revision is the server's fingerprint."""
         return self._model(UNDETERMINED)
-
-    @property
-    def spent(self) -> Spent:
-        """Calls and tokens so far."""
-        return self._client.spent
 
     def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
         """One observation a request, in order. Raises Unreadable where the model gives none of that form."""
@@ -181,7 +175,7 @@ def _explanation(request: ExplainRequest, shown: ObserveRequest, answer: Answer[
     said, mover = answer.value, lettered(shown)[answer.value.source]
     confidence = round(_weighed(answer, "cause", said.cause)[said.cause], DIGITS)
     trigger = Trigger(TriggerKind(KINDS[said.cause]), (mover.turn,), (mover.holder,), confidence)
-    made = explained(request.observed, trigger, said.rationale.strip())
+    made = explained(request.observed, trigger, said.rationale)
     evidence = tuple(Evidence(shown.turn.turn, part) for part in dict.fromkeys(said.evidence))
     return msgspec.structs.replace(made, evidence=evidence or made.evidence)
 

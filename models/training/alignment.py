@@ -4,7 +4,7 @@ X is a prefix prompt with the projected vector in its place, Y the caption; the 
 caption's tokens alone. ImageBind's weights are not ours to ship, so vectors come from a folder.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -64,7 +64,7 @@ class Aligner:
         self, pairs: Sequence[Pair], watch: Watch = lambda step: None, every: int = CHECKPOINT_STEPS
     ) -> Standing:
         """Train to the end, from the folder's checkpoint if it has one; the last epoch's projector stays."""
-        return loop.run(self, _Plan(pairs, self._options), self._folder, watch, every)
+        return loop.run(self, _order(pairs, self._options), self._folder, watch, every)
 
     def weights(self) -> dict[str, Tensor]:
         """The projector's."""
@@ -120,21 +120,14 @@ class Aligner:
         return Written(INSTRUCTION, body, [*backbone.encode(pair.caption), end_of(backbone)])
 
 
-class _Plan:
+def _order(pairs: Sequence[Pair], options: AlignmentOptions) -> Order[Pair]:
     """The pairs of every step."""
-
-    def __init__(self, pairs: Sequence[Pair], options: AlignmentOptions) -> None:
-        self._order = Order(
-            len(pairs),
-            options.batch,
-            options.epochs,
-            options.seed,
-            lambda places, _: [pairs[place] for place in places],
-            lambda pair: len(pair.caption),
-            options.accumulation,
-        )
-        self.epoch_steps, self.steps = self._order.epoch_steps, self._order.steps
-
-    def batches(self, start: int) -> Iterator[Step]:
-        """Every step from `start` on."""
-        return self._order.groups(start)
+    return Order(
+        len(pairs),
+        options.batch,
+        options.epochs,
+        options.seed,
+        lambda places, _: [pairs[place] for place in places],
+        lambda pair: len(pair.caption),
+        options.accumulation,
+    )

@@ -17,7 +17,7 @@ from models.reasoning import answers, prompts
 from models.reasoning.prompts import Change, Draft, Feelings
 from models.reasoning.room import Room
 from models.training.corruption import other
-from models.training.examples import Example, examples
+from models.training.examples import Example, examples, mover
 from models.training.feedback import Fault, feedback, position, vague, vague_reason
 from tracker.context import WindowTurn
 from tracker.observations import Trigger
@@ -87,25 +87,24 @@ def _change(example: Example, room: Room) -> Change | None:
 
 def _trigger(change: Change, turn: LabelledTurn, chance: random.Random) -> Trigger | None:
     """What moved the author, as far as it is shown; where nothing did, what might be taken for it."""
-    shown = {one.turn: one for one in (*change.request.window, change.request.turn)}
     if change.after is change.request.state:
         likely = change.request.reply or change.request.turn
         return _to(likely, chance.choice(list(TriggerKind)))
-    mover = next((shown[str(at)] for at in turn.trigger_turns if str(at) in shown), None)
-    return _to(mover, turn.trigger) if mover and turn.trigger else None
+    moved_by = mover(change.request, map(str, turn.trigger_turns))
+    return _to(moved_by, turn.trigger) if moved_by and turn.trigger else None
 
 
-def _to(mover: WindowTurn, kind: TriggerKind) -> Trigger:
-    return Trigger(kind, (mover.turn,), (mover.holder,), 1.0)
+def _to(source: WindowTurn, kind: TriggerKind) -> Trigger:
+    return Trigger(kind, (source.turn,), (source.holder,), 1.0)
 
 
 def _strangers(truth: Truth) -> list[WindowTurn]:
     """The turns shown of which no label says that they moved the author, by others than who did."""
-    request, (mover,) = truth.change.request, truth.draft.trigger.holders
+    request, (right,) = truth.change.request, truth.draft.trigger.holders
     return [
         turn
         for turn in (*request.window, request.turn)
-        if turn.turn not in truth.sources and name(turn.holder) != name(mover)
+        if turn.turn not in truth.sources and name(turn.holder) != name(right)
     ]
 
 
@@ -128,10 +127,10 @@ def _wrong_stance(truth: Truth, chance: random.Random) -> Flawed:
 
 def _wrong_mover(truth: Truth, chance: random.Random) -> Flawed:
     holder, _, language = _about(truth)
-    (turn,), (mover,) = truth.draft.trigger.turns, truth.draft.trigger.holders
+    (turn,), (right,) = truth.draft.trigger.turns, truth.draft.trigger.holders
     stranger, shown = chance.choice(_strangers(truth)), numbers(truth.change)
     draft = Draft(
-        _to(stranger, truth.draft.trigger.kind), truth.draft.rationale.replace(mover, stranger.holder)
+        _to(stranger, truth.draft.trigger.kind), truth.draft.rationale.replace(right, stranger.holder)
     )
     words = feedback("mover", language, holder=holder, right=shown[turn], wrong=shown[stranger.turn])
     return Flawed("mover", truth.change, draft, words)

@@ -11,7 +11,7 @@ import msgspec
 from models.datasets.dialogue import Dialogue, LabelledTurn, shown_turn
 from models.reader import ObserveRequest
 from tracker import keys
-from tracker.context import Window, extended
+from tracker.context import Window, WindowTurn, extended
 from tracker.stances import DEFINITE, Emotion, Expressed, Sentiment, Stance, TriggerKind
 
 TENANT = "default"
@@ -40,6 +40,12 @@ class Example(msgspec.Struct, frozen=True):
 def examples(dialogues: Iterable[Dialogue]) -> list[Example]:
     """One example a turn, in order, each under the gold state."""
     return [example for dialogue in dialogues for example in _of(dialogue)]
+
+
+def mover(request: ObserveRequest, sources: Iterable[str]) -> WindowTurn | None:
+    """The first trigger turn that the request still shows."""
+    shown = {turn.turn: turn for turn in (*request.window, request.turn)}
+    return next((shown[source] for source in sources if source in shown), None)
 
 
 def _of(dialogue: Dialogue) -> Iterator[Example]:

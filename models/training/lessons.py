@@ -4,14 +4,14 @@ In the served form that is what the engine asks: of every turn the label slots o
 those of `explain` and the written reason. Requests are `models.training.examples`', so none shows a label.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 import msgspec
 
 from models.datasets.dialogue import Dialogue, LabelledTurn
 from models.language.writing import SENTENCE
 from models.training import transcript
-from models.training.examples import Example, examples
+from models.training.examples import Example, examples, mover
 from models.training.stages import Form
 from tracker.stances import Stance, TriggerKind
 
@@ -79,15 +79,8 @@ def _served(dialogue: Dialogue) -> Iterator[Lesson]:
 
 
 def _reason(example: Example, turn: LabelledTurn, after: Stance, kind: TriggerKind) -> Iterator[Reason]:
-    mover = _mover(example, turn.trigger_turns)
+    moved_by = mover(example.request, map(str, turn.trigger_turns))
     # The engine keeps a first sentence: what comes behind it would be written and thrown away.
     sentence = SENTENCE.match((turn.rationale or "").strip())
-    if sentence and mover is not None:
-        yield Reason(example, after, kind, mover, sentence[0].strip())
-
-
-def _mover(example: Example, sources: Sequence[int]) -> str | None:
-    """The first trigger turn that the window still shows."""
-    request = example.request
-    shown = {turn.turn for turn in (*request.window, request.turn)}
-    return next((str(source) for source in sources if str(source) in shown), None)
+    if sentence and moved_by:
+        yield Reason(example, after, kind, moved_by.turn, sentence[0].strip())

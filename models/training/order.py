@@ -45,15 +45,15 @@ class Order(Generic[Made]):
         """Steps of the whole run."""
         return self.epoch_steps * self.epochs
 
-    def groups(self, start: int) -> Iterator[list[list[Made]]]:
+    def batches(self, start: int) -> Iterator[list[list[Made]]]:
         """The batches of every step from `start` on; no step holds those of two epochs."""
         epoch, within = divmod(start, self.epoch_steps)
-        batches = self.batches(epoch * self.epoch_batches + within * self.accumulation)
+        batches = self.singly(epoch * self.epoch_batches + within * self.accumulation)
         for step in range(start, self.steps):
             left = self.epoch_batches - step % self.epoch_steps * self.accumulation
             yield list(itertools.islice(batches, min(self.accumulation, left)))
 
-    def batches(self, start: int) -> Iterator[list[Made]]:
+    def singly(self, start: int) -> Iterator[list[Made]]:
         """Every batch from number `start` on."""
         size = self.epoch_batches
         for first in range(start - start % size, size * self.epochs, size):

@@ -21,9 +21,8 @@ from models.language.prompts import (
 )
 from models.language.triggers import SOURCE, weights_of
 from models.reader import ObserveRequest
-from models.training.examples import Example
+from models.training.examples import Example, mover
 from models.training.lessons import Cause, Choice, Lesson, Reading, Reason, Text
-from tracker.context import WindowTurn
 
 TreeName = Literal["observe", "explain"] | tuple[str, ...]  # a tuple: the labels of one choice
 SLOTS: dict[TreeName, tuple[Slot, ...]] = {"observe": generative.SLOTS, "explain": triggers.SLOTS}
@@ -100,7 +99,7 @@ class Sampler:
         All else is cut to the budget. A reason that names what a prompt does not show would teach to invent.
         """
         if isinstance(lesson, Reason):
-            return _mover(lesson, self._fitted(lesson.example)) is not None
+            return mover(self._fitted(lesson.example), [lesson.mover]) is not None
         if isinstance(lesson, Text | Choice):
             framed = sum(map(len, self.frame(lesson.instruction)))
             return self(lesson).length <= min(longest, self.backbone.positions - framed)
@@ -128,19 +127,14 @@ class Sampler:
 
     def _reason_body(self, lesson: Reason) -> str:
         request = self._fitted(lesson.example)
-        mover = _mover(lesson, request) or request.turn
-        return moved_body(request, lesson.after, mover, TRIGGER.words[lesson.kind])
+        moved_by = mover(request, [lesson.mover]) or request.turn
+        return moved_body(request, lesson.after, moved_by, TRIGGER.words[lesson.kind])
 
     def _written(self, instruction: str, shown: str, words: str) -> Written:
         return Written(instruction, self.backbone.encode(shown), [*self.backbone.encode(words), self._end])
 
     def _fitted(self, example: Example) -> ObserveRequest:
         return fitted(self.backbone, example.request, self._budget)
-
-
-def _mover(lesson: Reason, shown: ObserveRequest) -> WindowTurn | None:
-    """The turn that moved the holder, as far as it is shown."""
-    return next((turn for turn in (*shown.window, shown.turn) if turn.turn == lesson.mover), None)
 
 
 def _chosen(labels: Sequence[str]) -> Slot:

@@ -30,7 +30,7 @@ class Schedule:
 
     def batches(self, start: int) -> Iterator[Batched]:
         """Every batch from step `start` on."""
-        for batch in self._order.batches(start):
+        for batch in self._order.singly(start):
             yield [features for features, _ in batch], [labels for _, labels in batch]
 
     def _made(self, places: Sequence[int], chance: random.Random) -> list[tuple[Features, Labels]]:
@@ -69,7 +69,7 @@ class Course:
 
     def batches(self, start: int) -> Iterator[list[list[Sample]]]:
         """The microbatches of every step from `start` on."""
-        return self._order.groups(start)
+        return self._order.batches(start)
 
     def _made(self, places: Sequence[int], chance: random.Random) -> list[Sample]:
         return [self._sampler(self._varied(self._lessons[place], chance)) for place in places]

@@ -43,9 +43,8 @@ def turned(proposition: str, language: str | None, chance: random.Random) -> str
     if found is None or statement is None:
         return None
     wording, clause = found
-    denial = _denied(wording, clause)
-    denials = [wording.contrary[int(drawn * len(wording.contrary))].format(statement), denial]
-    chosen = denials[1] or denials[0]
+    contrary = wording.contrary[int(drawn * len(wording.contrary))]
+    chosen = _denied(wording, clause) or contrary.format(statement)
     return wording.frame.sub(lambda match: f"{match[1]}{chosen}{match[3]}", proposition)
 
 

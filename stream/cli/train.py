@@ -8,9 +8,9 @@ import msgspec
 import typer
 
 from stream.cli import train_generative, training_run
+from stream.cli.training_run import Data, Every, Limit, Research, Resume
 
 if TYPE_CHECKING:
-    from models.training.loop import Step
     from models.training.options import EncoderOptions
     from models.training.policy import Fitted
 
@@ -21,9 +21,6 @@ app.command("reflection")(train_generative.reflection)
 
 ALPHA = 2  # of LoRA: so many times the rank
 
-Data = Annotated[
-    list[str] | None, typer.Option(help="Repeat: open, sides, a benchmark's path, NAME=PATH. Default: open.")
-]
 Out = Annotated[Path, typer.Option(help="Folder of the run; its adapter is there when it ends.")]
 Base = Annotated[Path | None, typer.Option(help="Encoder's folder; default: multilingual-e5-small.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Times over the data; default: 3.")]
@@ -42,12 +39,6 @@ Start = Annotated[
 ]
 Heads = Annotated[
     float | None, typer.Option("--heads", min=0.01, help="The heads' rate, times the encoder's; default: 1.")
-]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on where the folder's run was stopped.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="At most so many dialogues of each part.")]
-Every = Annotated[int, typer.Option("--checkpoint", min=1, help="Steps between checkpoints.")]
-Research = Annotated[
-    bool, typer.Option("--research", help="Also sources whose licence forbids what is shipped.")
 ]
 Adapter = Annotated[Path, typer.Argument(help="Folder of a trained encoder adapter.")]
 Cap = Annotated[float, typer.Option("--false-flips", min=0, help="False flips in 1,000 turns, at most.")]
@@ -119,11 +110,7 @@ def _train(
     checkpoints.begin(out, asked, resume=resume)
     trainer = Trainer(found, out, options, training_run.placement(loaded), start)
     with training_run.progress("training") as watch:
-        trainer.run(taught, dev, lambda step: watch(*_position(step)), every)
-
-
-def _position(step: "Step") -> tuple[int, int]:
-    return step.step, step.steps
+        trainer.run(taught, dev, lambda step: watch(step.step, step.steps), every)
 
 
 @app.command("policy")

@@ -1,15 +1,15 @@
 """`volteface train alignment|reasoning|reflection`: the three stages of the generative reader's training."""
 
-import enum
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import msgspec
 import typer
 
 from stream.cli import training_run
+from stream.cli.training_run import Data, Every, Limit, Research, Resume
 
 if TYPE_CHECKING:
     from models.datasets.dialogue import Dialogue
@@ -20,48 +20,24 @@ if TYPE_CHECKING:
 
     Lessons = Callable[[Sequence[Dialogue], Tuner], Sequence[Lesson]]
 
-
-class Config(enum.StrEnum):
-    """Whose settings."""
-
-    small = "small"
-    paper = "paper"
-
-
-class Precision(enum.StrEnum):
-    """What the frozen weights are held in."""
-
-    none = "none"
-    fp16 = "fp16"
-    int8 = "int8"
-    nf4 = "nf4"
-
-
-class Form(enum.StrEnum):
-    """What is taught."""
-
-    served = "served"
-    dialogue = "dialogue"
-
-
 Out = Annotated[Path, typer.Option(help="Folder of the run; what it learned is there when it ends.")]
-Data = Annotated[
-    list[str] | None, typer.Option(help="Repeat: open, sides, a benchmark's path, NAME=PATH. Default: open.")
-]
 Language = Annotated[str | None, typer.Option(help="Dialogues of this language alone: en, zh, es.")]
-Named = Annotated[Config, typer.Option("--config", help="small: the embedded model; paper: 7B, Table 8.")]
+Named = Annotated[
+    Literal["small", "paper"],
+    typer.Option("--config", help="small: the embedded model; paper: 7B, Table 8."),
+]
 Base = Annotated[Path | None, typer.Option(help="Language model's folder; default: the embedded one.")]
 Epochs = Annotated[int | None, typer.Option(min=1, help="Times over the data; default: the config's.")]
-Limit = Annotated[int | None, typer.Option(min=1, help="At most so many dialogues of each part.")]
 Judged = Annotated[int | None, typer.Option(min=0, help="Dev dialogues read after each epoch; 0: none.")]
-Quantize = Annotated[Precision | None, typer.Option(help="none: no GPU needed; default: the config's.")]
-Shape = Annotated[Form, typer.Option(help="served: what a stream is asked; dialogue: the paper's prompts.")]
-Seed = Annotated[int, typer.Option(min=0, help="Seed of order, chances and new weights.")]
-Resume = Annotated[bool, typer.Option("--resume", help="Go on where the folder's run was stopped.")]
-Every = Annotated[int, typer.Option("--checkpoint", min=1, help="Steps between checkpoints.")]
-Research = Annotated[
-    bool, typer.Option("--research", help="Also sources whose licence forbids what is shipped.")
+Quantize = Annotated[
+    Literal["none", "fp16", "int8", "nf4"] | None,
+    typer.Option(help="none: no GPU needed; default: the config's."),
 ]
+Shape = Annotated[
+    Literal["served", "dialogue"],
+    typer.Option(help="served: what a stream is asked; dialogue: the paper's prompts."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="Seed of order, chances and new weights.")]
 From = Annotated[Path, typer.Option("--from", help="Adapter of stage 2, a folder of train reasoning.")]
 Pairs = Annotated[Path, typer.Option(help="Folder with pairs.jsonl: id, vector (a file), caption.")]
 
@@ -71,7 +47,7 @@ class Stage:
     """What every stage is asked."""
 
     out: Out
-    config: Named = Config.small
+    config: Named = "small"
     base: Base = None
     epochs: Epochs = None
     quantize: Quantize = None
@@ -83,11 +59,11 @@ class Stage:
         """The config's options of a stage, but for what was asked for; with `none`, nothing needs a GPU."""
         from models.training.stages import CONFIGS  # noqa: PLC0415  # late, as below
 
-        asked = {"epochs": self.epochs, "quantization": self.quantize and self.quantize.value} | changes
-        if self.quantize is Precision.none:
+        asked = {"epochs": self.epochs, "quantization": self.quantize} | changes
+        if self.quantize == "none":
             asked["optimizer"] = "adamw"
         given = {name: value for name, value in asked.items() if value is not None}
-        return msgspec.structs.replace(getattr(CONFIGS[self.config.value], stage), seed=self.seed, **given)
+        return msgspec.structs.replace(getattr(CONFIGS[self.config], stage), seed=self.seed, **given)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,7 +74,7 @@ class Tuning(Stage):
     language: Language = None
     limit: Limit = None
     judge: Judged = None
-    form: Shape = Form.served
+    form: Shape = "served"
     research: Research = False
 
     @property
@@ -121,7 +97,7 @@ def reasoning(asked: Tuning) -> None:
     from models.training.lessons import lessons  # noqa: PLC0415
 
     with training_run.refusals():
-        options = asked.options("reasoning", judged=asked.judge, form=asked.form.value)
+        options = asked.options("reasoning", judged=asked.judge, form=asked.form)
         _tune(asked, options, lambda said, tuner: lessons(said, options.form))
 
 
@@ -131,7 +107,7 @@ def reflection(asked: Tuning, start: From) -> None:
     from models.training.reflection import reflections  # noqa: PLC0415
 
     with training_run.refusals():
-        options = asked.options("reflection", judged=asked.judge, form=asked.form.value)
+        options = asked.options("reflection", judged=asked.judge, form=asked.form)
         _tune(asked, options, lambda said, tuner: reflections(said, options, tuner.room), start)
 
 

@@ -1,11 +1,11 @@
-"""What every `volteface train` command has in common: settings, refusals in one line, a bar."""
+"""What every `volteface train` command has in common: options, settings, refusals in one line, a bar."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import typer
@@ -18,6 +18,16 @@ from stream import settings as all_settings
 
 if TYPE_CHECKING:
     from models.language.backbone import Placement
+
+Data = Annotated[
+    list[str] | None, typer.Option(help="Repeat: open, sides, a benchmark's path, NAME=PATH. Default: open.")
+]
+Limit = Annotated[int | None, typer.Option(min=1, help="At most so many dialogues of each part.")]
+Resume = Annotated[bool, typer.Option("--resume", help="Go on where the folder's run was stopped.")]
+Every = Annotated[int, typer.Option("--checkpoint", min=1, help="Steps between checkpoints.")]
+Research = Annotated[
+    bool, typer.Option("--research", help="Also sources whose licence forbids what is shipped.")
+]
 
 
 def taking(shared: type[Any]) -> Callable[[Callable[..., None]], Callable[..., None]]:

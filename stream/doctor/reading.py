@@ -1,6 +1,5 @@
 """What reads turns: the worker, or the weights and the adapter of the engine in this process."""
 
-import asyncio
 import importlib.metadata
 import json
 from pathlib import Path
@@ -15,10 +14,11 @@ from models.worker.client import ClientConfig, WorkerReader
 from models.worker.wire import Reason
 from stream import routes
 from stream.addresses import masked
+from stream.doctor.calls import CALL_SECONDS, get
 from stream.doctor.checks import Check, Status, evaluated, failed, ok, skipped, warning
 from stream.settings import Settings
 
-CALL_SECONDS = 3.0
+READY_BYTES = 4096
 WEIGHTLESS = ("rule", "remote")
 # By engine: an adapter's config, its weights, and what in the config says of which kind it is.
 ADAPTERS = {
@@ -33,7 +33,7 @@ async def worker(settings: Settings) -> list[Check]:
         return [skipped("worker", "VOLTEFACE_WORKER is unset: the agent reads in its own process")]
     where, remedy = masked(settings.worker), "start it (`volteface worker`), or set VOLTEFACE_WORKER"
     try:
-        status, body = await _readiness(settings.worker)
+        status, body = await get(f"{settings.worker.rstrip('/')}/readyz", READY_BYTES)
     except TimeoutError:
         return [failed("worker", f"{where}: no answer within {CALL_SECONDS:g} s", remedy)]
     except (aiohttp.ClientError, OSError, ValueError) as error:
@@ -59,16 +59,6 @@ async def _proposals(address: str, where: str) -> list[Check]:
         return [ok("worker's targets", f"{where}: its engine finds them")]
     remedy = f"start it with VOLTEFACE_TARGETS=found and VOLTEFACE_READER={' or '.join(TALKING)}"
     return [failed("worker's targets", f"{where}: its engine finds none", remedy)]
-
-
-async def _readiness(address: str) -> tuple[int, bytes]:
-    timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
-    async with (
-        asyncio.timeout(CALL_SECONDS),
-        aiohttp.ClientSession(timeout=timeout) as session,
-        session.get(f"{address.rstrip('/')}/readyz", allow_redirects=False) as response,
-    ):
-        return response.status, await response.content.read(4096)
 
 
 def _judged(where: str, status: int, body: bytes) -> Check:
@@ -179,16 +169,19 @@ def targets(settings: Settings) -> Check:
     )
     if settings.targets == "found":
         return ok("targets", f"{declared}; where none is, found by the Cartographer ({_finder(settings)})")
-    engines = routes.engines(settings.reader, settings.readers)
-    finds = engines & set(TALKING) and "VOLTEFACE_TARGETS=found finds others"
+    finds = _talking(settings) and "VOLTEFACE_TARGETS=found finds others"
     return ok("targets", f"{declared} ({finds or f'engine {settings.reader} finds none'})")
 
 
 def _finder(settings: Settings) -> str:
     if settings.worker is not None:
         return "of the worker, which needs VOLTEFACE_TARGETS=found as well"
-    talking = routes.engines(settings.reader, settings.readers) & set(TALKING)
-    return f"on engine {', '.join(sorted(talking))}"
+    return f"on engine {', '.join(sorted(_talking(settings)))}"
+
+
+def _talking(settings: Settings) -> set[str]:
+    """The engines of this process that can find targets."""
+    return routes.engines(settings.reader, settings.readers) & set(TALKING)
 
 
 def _not_here(settings: Settings) -> str | None:

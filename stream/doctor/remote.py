@@ -7,11 +7,11 @@ import aiohttp
 import msgspec
 
 from stream.addresses import masked
+from stream.doctor.calls import CALL_SECONDS, get
 from stream.doctor.checks import Check, failed, ok, skipped, warning
 from stream.routes import chosen
 from stream.settings import Settings
 
-CALL_SECONDS = 3.0
 LIST_BYTES = 1024 * 1024
 NAMED = 5  # models that are told of where the one asked for is missing
 NAME = "remote server"
@@ -50,33 +50,13 @@ async def _examined(settings: Settings) -> Check:
         return failed(NAME, f"{lacking} is unset", f"set {lacking}, or choose another VOLTEFACE_READER")
     where = masked(settings.remote_url)
     try:
-        status, body = await _models(settings.remote_url, settings.remote_key)
+        url = f"{settings.remote_url.rstrip('/')}/models"
+        status, body = await get(url, LIST_BYTES, settings.remote_key)
     except TimeoutError:
         return failed(NAME, f"{where}: no answer within {CALL_SECONDS:g} s", "look whether it runs")
     except (aiohttp.ClientError, OSError, ValueError) as error:
         return failed(NAME, f"{where}: {type(error).__name__}", "start it, or set VOLTEFACE_REMOTE_URL")
     return _judged(where, settings.remote_model, status, body)
-
-
-async def _models(address: str, key: str | None) -> tuple[int, bytes]:
-    timeout = aiohttp.ClientTimeout(total=CALL_SECONDS)
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    async with (
-        asyncio.timeout(CALL_SECONDS),
-        aiohttp.ClientSession(timeout=timeout, headers=headers) as session,
-        session.get(f"{address.rstrip('/')}/models", allow_redirects=False) as response,
-    ):
-        return response.status, await _read(response)
-
-
-async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """All of it, as far as it is taken: `read` alone ends with what has arrived so far."""
-    read = bytearray()
-    async for chunk in response.content.iter_any():
-        read += chunk
-        if len(read) > LIST_BYTES:
-            break
-    return bytes(read)
 
 
 def _judged(where: str, model: str, status: int, body: bytes) -> Check:

@@ -59,16 +59,6 @@ def waiting_field(turn: str) -> str:
     return f"w/{turn}"
 
 
-def waiting_turn(entry: LedgerEntry) -> str | None:
-    """The turn that a correction waits for."""
-    return entry.turn if entry.waits else None
-
-
-def created_turn(entry: LedgerEntry) -> str | None:
-    """The turn that an applied record created."""
-    return entry.turn if entry.op == "create" else None
-
-
 def milliseconds(time: dt.datetime) -> int:
     """Whole milliseconds since 1970, by which the ledger is trimmed."""
     return (time - _EPOCH) // _MILLISECOND
@@ -85,7 +75,7 @@ def commit_arguments(commit: Commit, run: str) -> list[Argument]:
     header = HeaderRow(tenant=owner.tenant, run=run, conversation=owner.name, header=commit.header)
     trim = "" if commit.trim_before is None else milliseconds(commit.trim_before)
     records = [(record_field(entry.id), entry) for entry in commit.entries]
-    turns = [field for entry in commit.entries for field in turn_fields(entry)]
+    turns = [(field, entry) for entry in commit.entries for field in turn_fields(entry)]
     return [
         *(commit.expected, commit.header.version, _json.encode(header), _json.encode(commit.window)),
         *(trim, TRIM_LIMIT),
@@ -99,18 +89,19 @@ def commit_arguments(commit: Commit, run: str) -> list[Argument]:
     ]
 
 
-def turn_fields(entry: LedgerEntry) -> list[tuple[str, LedgerEntry]]:
-    """What an applied record says of a turn: that it created it, or that it waits for it."""
-    created, waiting = created_turn(entry), waiting_turn(entry)
-    found = [] if created is None else [(turn_field(created), entry)]
-    return found if waiting is None else [*found, (waiting_field(waiting), entry)]
+def turn_fields(entry: LedgerEntry) -> list[str]:
+    """The ledger's field of the turn that an applied record created or waits for, if it did either."""
+    if entry.turn is None:
+        return []
+    if entry.op == "create":
+        return [turn_field(entry.turn)]
+    return [waiting_field(entry.turn)] if entry.waits else []
 
 
 def gone_fields(commit: Commit) -> list[tuple[str, str]]:
     """What is no more: holders without states, and in the ledger the corrections' waiting for their turns."""
     states = [("states", holder) for holder in commit.forgotten]
-    turns = (created_turn(entry) for entry in commit.entries)
-    return [*states, *(("ledger", waiting_field(turn)) for turn in turns if turn is not None)]
+    return [*states, *(("ledger", waiting_field(turn)) for turn in commit.arrived)]
 
 
 def _group(pairs: Iterable[tuple[Argument, Argument]]) -> list[Argument]:

@@ -70,7 +70,7 @@ def _arrival(entry: LedgerEntry) -> int:
 
 def _fields(entry: LedgerEntry) -> Iterator[str]:
     yield record_field(entry.id)
-    yield from (field for field, _ in turn_fields(entry))
+    yield from turn_fields(entry)
 
 
 class MemoryStore:

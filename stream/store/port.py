@@ -67,6 +67,7 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
     window: Window
     holders: Mapping[str, HolderStates]  # changed ones only
     forgotten: Sequence[str] = ()  # holders of whose states none is left
+    arrived: Sequence[str] = ()  # turns that corrections waited for until these records
     entries: Sequence[LedgerEntry]  # of the records applied, in order of arrival
     changed: Sequence[LedgerEntry] = ()  # entries of earlier commits, as these records leave them
     outbox: Outbox  # of the same records

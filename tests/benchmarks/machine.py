@@ -24,7 +24,7 @@ def described() -> dict[str, str | int | float]:
 
 def memory(name: str) -> float:
     """MB of this process by one of the kernel's names: VmRSS is resident now, VmHWM at most so far."""
-    return int(_field("/proc/self/status", name).split()[0] or 0) / 1024
+    return int(_field("/proc/self/status", name).partition(" ")[0] or 0) / 1024
 
 
 def _field(path: str, name: str) -> str:

@@ -81,7 +81,6 @@ AGENT = (
         "agent told to end while the broker stands still",
         both(server_gets("broker", SIGSTOP), agent_ends(SIGTERM)),
         both(server_gets("broker", SIGCONT), agent_starts),
-        usual=(),  # open: it takes longer than it may
         of_broker=True,
     ),
     Fault("agent stands still", agent_gets(SIGSTOP), agent_gets(SIGCONT)),

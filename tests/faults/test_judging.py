@@ -1,9 +1,12 @@
 """The comparison sees what it is there to see."""
 
 from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
+from tests.end_to_end.harness import Collected
+from tests.faults import judging
 from tests.faults.judging import compare
 from tests.faults.undisturbed import Course
 
@@ -49,3 +52,43 @@ def test_damage_is_seen(name: str) -> None:
     DAMAGE[name](found)
     with pytest.raises(AssertionError):
         compare(found, course())
+
+
+def collected() -> Collected:
+    """What `course` holds, as it is read from the topics, with all of it sent twice."""
+    seen = Collected(cast(Any, None), cast(Any, None))
+    for number in range(3):
+        event = {"id": f"e{number}", "data": {"conversation": "a"}}
+        entry = {"conversation": "a", "source": f"t/0/{number}", "entry": {"arrival": number}}
+        seen.values["stances"] += [event, dict(event)]
+        seen.values["journal"] += [entry, dict(entry)]
+    state = {"conversation": "a", "holder": "ann", "target": "x", "version": 3, "state": "new"}
+    seen.values["states"] += [state, dict(state)]
+    return seen
+
+
+def test_what_is_sent_again_makes_no_difference() -> None:
+    compare(judging.course(collected()), course())
+
+
+SENT: dict[str, Callable[[Collected], object]] = {
+    "record applied twice": lambda seen: seen.values["journal"].append(
+        seen.values["journal"][0] | {"entry": {"arrival": 3}}
+    ),
+    "record sent again as another": lambda seen: seen.values["journal"].append(
+        seen.values["journal"][0] | {"source": "t/0/9"}
+    ),
+    "record never applied": lambda seen: seen.values["journal"].__delitem__(slice(2)),
+    "event sent again as another": lambda seen: seen.values["stances"].append(
+        seen.values["stances"][0] | {"type": "another"}
+    ),
+    "event never sent": lambda seen: seen.values["stances"].__delitem__(slice(2)),
+}
+
+
+@pytest.mark.parametrize("name", SENT)
+def test_damage_in_the_topics_is_seen(name: str) -> None:
+    seen = collected()
+    SENT[name](seen)
+    with pytest.raises(AssertionError):
+        compare(judging.course(seen), course())

@@ -131,6 +131,17 @@ def test_fallback_is_marked(engines: dict[str, Named], language: str, reads_all:
     assert (Mark.FALLBACK in observed.marks, Mark.FALLBACK in explained.refined.marks) == (marked, marked)
 
 
+def test_a_second_reading_that_keeps_the_firsts_marks_is_marked_fallback_once() -> None:
+    class Rereading(Named):
+        def explain(self, requests: Sequence[ExplainRequest]) -> list[Explanation]:
+            return [msgspec.structs.replace(explanation(one), refined=one.observation) for one in requests]
+
+    engine = RoutedEngine({}, Rereading("default"), detected, unusable=frozenset({"fr"}))
+    [explained] = engine.explain(flips(engine, asked("a fr")))
+    assert explained.refined is not None
+    assert explained.refined.marks.count(Mark.FALLBACK) == 1
+
+
 def test_a_flip_is_explained_by_the_engine_of_its_observations_language(
     routed: RoutedEngine, engines: dict[str, Named]
 ) -> None:

@@ -6,14 +6,15 @@ import msgspec
 import pytest
 
 from models.reader import ExplainRequest, ObserveRequest
-from stream import isolation
+from stream import isolation, waves
 from stream.chain import Item
 from stream.outbox import FLIPS, JOURNAL, STANCES, STATES
 from stream.processor import Bound, Processed, Processor
+from stream.store.codec import gone_fields
 from stream.store.memory import MemoryStore
 from stream.store.port import ConversationKey, Need, Store
 from stream.store.redis import RedisStore
-from tests.stream.fakes import START, CountingReader, FlakyStore, items, target, turn
+from tests.stream.fakes import START, CountingReader, FlakyStore, chains, items, target, turn
 from tests.stream.store.dump import dump
 from tracker import keys
 from tracker.conversation import Rules
@@ -73,6 +74,13 @@ async def test_no_ledger_is_loaded_where_no_record_takes_it() -> None:
     assert store.ledgers_loaded == []
 
 
+async def test_turns_that_no_correction_waited_for_have_nothing_taken_out_of_the_store() -> None:
+    [chain] = await chains(MemoryStore("live"), TALK)
+    while not chain.finished:
+        await waves.run([chain], CountingReader(), Rules())
+    assert gone_fields(chain.commit(None)) == []
+
+
 async def test_a_ledger_is_loaded_once_for_all_the_corrections_of_a_batch() -> None:
     store = FlakyStore()
     await after(store, [*TALK, target("b")])
@@ -126,9 +134,12 @@ async def test_a_state_that_is_no_more_leaves_a_tombstone() -> None:
 async def test_an_edit_waits_in_the_store_for_its_turn() -> None:
     store = FlakyStore()
     await after(store, [target(), edit("1", "-1 indeed")])
+    asked = Need(A, turns=frozenset({"1"}))
+    assert [kept.awaited for kept in await store.load([asked])] == [{"1"}]
     result = await made(store).process(items([turn("1")]))
     assert told(result) == [("established", "unknown", "oppose")]
     assert store.ledgers_loaded == [["a"], ["a"]]
+    assert [kept.awaited for kept in await store.load([asked])] == [frozenset()]
     await made(store).process(items([turn("2", "-1")]))
     assert len(store.ledgers_loaded) == 2
 

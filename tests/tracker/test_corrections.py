@@ -162,6 +162,26 @@ def test_with_persisted_a_late_turn_tells_of_every_target() -> None:
     assert [kinds(list(outcome.events)) for outcome in one.outcomes[-2:]] == [["persisted"] * 2] * 2
 
 
+def test_a_retraction_is_of_the_revision_that_was_told() -> None:
+    one = room(create("m-1", "+1", 1), edit("m-1", "-1", 2, revision=5), edit("m-1", "+0", 3, revision=7))
+    taken_back = [event for event in one.events if event.type is EventType.RETRACTED]
+    assert [event.data.revision for event in taken_back] == [0, 5]
+
+
+def test_with_persisted_an_unread_turn_says_nothing_of_a_pinned_state() -> None:
+    one = Room(rules=Rules(persisted=True), reader=Marked())
+    one.take(*debate(pin(Stance.OPPOSE), create("m-1", "hm", 1, holder_kind="bot")))
+    assert one.outcomes[-1].events == ()
+
+
+def test_with_persisted_a_turn_that_a_persons_word_left_as_it_was_tells_whose_and_why() -> None:
+    one = Room(rules=Rules(persisted=True), reader=Marked())
+    word = override(Stance.SUPPORT, turn="m-2")
+    one.take(*debate(create("m-1", "+1", 1), word, create("m-2", "-1", 2)))
+    (told,) = one.outcomes[-1].events
+    assert (told.type, told.data.by, told.data.reason) == (EventType.PERSISTED, "mod", "because")
+
+
 @pytest.mark.parametrize(
     ("early", "left"),
     [

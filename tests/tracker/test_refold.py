@@ -3,20 +3,21 @@
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.tracker.correcting import Room, heard, reads
 from tests.tracker.corrections import ALL, TAKEN, declared, delete, logs, survivors
 from tests.tracker.driver import Marked, Moody, play
-from tests.tracker.strategies import HOLDERS, at, create, debate
+from tests.tracker.strategies import HOLDERS, PROPOSITIONS, at, create, debate, declare
 from tracker.conversation import Conversation, state_before
 from tracker.events import EventType
 from tracker.folding import said
 from tracker.ledger import LedgerEntry, Word
 from tracker.machine import StanceState
 from tracker.observations import Mark, Observation
-from tracker.records import CreateTurn, Record
+from tracker.records import CreateTurn, Record, TargetStatus
 from tracker.stances import Stance
 from tracker.targets import Target
 
@@ -199,3 +200,14 @@ def test_what_the_ledger_has_dropped_stays_as_it_was_folded(texts: list[str], dr
     assert {key: (one.stance, one.flips) for key, one in are.items()} == {
         key: (one.stance, one.flips) for key, one in were.items()
     }
+
+
+@pytest.mark.parametrize("status", list(TargetStatus))
+def test_a_target_declared_again_within_the_ledgers_reach_keeps_what_is_older(status: TargetStatus) -> None:
+    again = declare(PROPOSITIONS[0], "again", 3, status=status)
+    one = Room(reader=Marked()).take(*debate(create("m-1", "+1", 1), again, create("m-3", "hm", 4)))
+    one.ledger = {arrival: entry for arrival, entry in one.ledger.items() if arrival > 2}
+    before = states(one.conversation)
+    one.take(delete("m-3", 5))
+    assert states(one.conversation) == before
+    assert one.outcomes[-1].forgotten == ()

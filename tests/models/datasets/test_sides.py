@@ -31,9 +31,10 @@ def test_all_of_it_teaches(dialogues: list[Dialogue]) -> None:
 
 
 def test_nothing_of_it_stands_in_what_judges(dialogues: list[Dialogue]) -> None:
-    judging = [one for one in open_dataset() if one.split != "train"]
-    propositions = {one.proposition for one in judging}
-    texts = {turn.text for one in judging for turn in one.turns if len(turn.text) > 25}
+    others = list(open_dataset())
+    propositions = {one.proposition for one in others}
+    judging = [turn for one in others if one.split != "train" for turn in one.turns]
+    texts = {turn.text for turn in judging if len(turn.text) > 25}
     assert [one.id for one in dialogues if one.proposition in propositions] == []
     assert [one.id for one in dialogues if any(turn.text in texts for turn in one.turns)] == []
 

@@ -13,6 +13,7 @@ from models.language.registry import ReaderSettings, build_engine
 from models.language.settings import InvalidSetting
 from models.language.weights import Found
 from models.reader import Engine, ExplainRequest, ObserveRequest
+from tests.models.encoder.tiny import make_encoder
 from tracker.context import WindowTurn
 from tracker.observations import Evidence, Mark, Observation
 from tracker.records import Media, Modality
@@ -101,4 +102,17 @@ def test_weights_are_kept_in_the_format_they_are_read_in(
     }
     assert "pool.weight" in kept
     exact, close = (EncoderEngine(one).observe(requests) for one in (loaded, half))
+    assert max(map(apart, exact, close)) < 0.02
+
+
+def test_an_encoder_without_token_types_reads_in_bfloat16_too(
+    tmp_path: Path, requests: list[ObserveRequest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loading, "bf16_on_cpu", lambda: True)
+    make_encoder(tmp_path, types=1)
+    exact, close = (
+        build_engine(ReaderSettings(engine="encoder", path=tmp_path, device="cpu", dtype=dtype, threads=1))
+        .observe(requests)
+        for dtype in ("float32", "bfloat16")
+    )  # fmt: skip
     assert max(map(apart, exact, close)) < 0.02

@@ -24,6 +24,15 @@ RATIONALE, BETTER = "Explain the change", "Write a better explanation"
 KIND, SOURCE, FELT, STOOD, SAYS = "What kind", "Which turn", "How does", "stand after", "itself say"
 
 
+class Closing(RuleEngine):
+    """Engine `rule`, which tells whether it was closed."""
+
+    closed = False
+
+    def close(self) -> None:
+        self.closed = True
+
+
 def ask(text: str = "+1 ok you convinced me", **changes: object) -> ObserveRequest:
     new = WindowTurn("9", "Maya", text, reply_to="2", language="en")
     asked = ObserveRequest("room", new, 0, "t-1", TOPIC, Stance.OPPOSE, WINDOW)

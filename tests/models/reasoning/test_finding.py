@@ -10,7 +10,7 @@ from models.reasoning.cartographer import Cartographer
 from models.reasoning.finding import FindingEngine
 from models.remote.forms import Unreadable
 from tests.models.language.scripted import ScriptedChat
-from tests.models.reasoning.build import TOPIC, WINDOW, ask, flip
+from tests.models.reasoning.build import TOPIC, WINDOW, Closing, ask, flip
 from tracker.proposals import Proposal
 
 HELD, PROPOSED, ABOUT, SAME = "take a side", "as one sentence", "still about", "in other words"
@@ -75,11 +75,6 @@ def test_a_model_that_is_away_is_away() -> None:
 
 
 def test_closing_closes_its_engine() -> None:
-    closed: list[bool] = []
-
-    class Closing(RuleEngine):
-        def close(self) -> None:
-            closed.append(True)
-
-    execution.close(FindingEngine(Closing(), Cartographer(ScriptedChat())))
-    assert closed == [True]
+    engine = Closing()
+    execution.close(FindingEngine(engine, Cartographer(ScriptedChat())))
+    assert engine.closed

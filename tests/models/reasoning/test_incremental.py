@@ -9,7 +9,7 @@ from models.evaluation import runner
 from models.language.chat import Talk
 from models.language.rule import RuleEngine
 from models.reader import Engine, ExplainRequest, ReaderUnavailable
-from models.reasoning.incremental import ReasoningEngine
+from models.reasoning.incremental import ENGINE, ReasoningEngine
 from models.reasoning.roles import Roles
 from models.remote.forms import Unreadable
 from tests.models.language.scripted import ScriptedChat
@@ -23,11 +23,13 @@ from tests.models.reasoning.build import (
     RATIONALE,
     SAYS,
     SOURCE,
+    Closing,
     ask,
     dialogue,
     flip,
+    observation,
 )
-from tracker.observations import Critic, Explanation, Mark, Probabilities
+from tracker.observations import Critic, Explanation, Mark, Model, Probabilities
 from tracker.stances import Stance, TriggerKind
 
 
@@ -67,6 +69,7 @@ def test_a_doubted_stance_is_read_again_and_its_own_outcome_explained() -> None:
     assert said.refined.expressed == Probabilities(neutral=1.0)
     assert said.refined.marks == (Mark.REFINED,)
     assert said.refined.read_under is Stance.OPPOSE
+    assert (said.refined.relevance, said.refined.model) == (1.0, Model("scripted", "1", ENGINE, "en"))
     assert "changed from oppose to neutral" in chat.written[-1][1].content
     assert any("doubted" in talk[1].content and "She weighs both." in talk[1].content for talk in chat.asked)
 
@@ -77,6 +80,14 @@ def test_a_second_reading_that_moves_nobody_is_refined_all_the_same() -> None:
         assert said.critic is Critic.REFINED
         assert said.refined is not None
         assert said.refined.expressed.ranked()[0][0] == says
+        assert said.refined.relevance == (says != "none")
+
+
+def test_a_second_reading_is_of_the_state_that_is_asked_about() -> None:
+    asked = ExplainRequest(ask(), observation(ask(state=Stance.NEUTRAL)), Stance.SUPPORT)
+    (said,) = explain({CRITIQUE: "No.", ON_STANCE: "no", SAYS: "none"}, asked)
+    assert said.refined is not None
+    assert said.refined.read_under is Stance.OPPOSE
 
 
 def test_each_flip_has_a_verdict_of_its_own() -> None:
@@ -146,11 +157,6 @@ def test_a_model_that_is_away_costs_no_flip_its_check() -> None:
 
 
 def test_closing_closes_its_engine() -> None:
-    closed: list[bool] = []
-
-    class Closing(RuleEngine):
-        def close(self) -> None:
-            closed.append(True)
-
-    execution.close(ReasoningEngine(Closing(), Roles(ScriptedChat())))
-    assert closed == [True]
+    engine = Closing()
+    execution.close(ReasoningEngine(engine, Roles(ScriptedChat())))
+    assert engine.closed

@@ -61,8 +61,7 @@ def test_the_analyst_is_told_the_last_stance_and_the_feelings() -> None:
     assert "unknown" in shown
 
 
-def test_a_critique_is_in_view_where_there_is_one() -> None:
-    assert "doubted" not in asked(prompts.expressed(ask(), CALM))
+def test_a_critique_is_in_view_as_a_quotation() -> None:
     assert 'doubted: "she only \\"jokes\\""' in asked(prompts.expressed(ask(), CALM, 'she only "jokes"'))
 
 

@@ -40,7 +40,7 @@ def test_the_psychologist_finds_emotion_and_sentiment_at_once() -> None:
 def test_the_analyst_finds_the_state_or_what_the_turn_says() -> None:
     roles = Roles(ScriptedChat({STOOD: "neutral", SAYS: "none"}))
     assert roles.stances([ask()], [CALM]) == [Stance.NEUTRAL]
-    assert roles.expressed([ask()], [CALM], [None]) == [Probabilities(none=1.0)]
+    assert roles.expressed([ask()], [CALM], ["Irony."]) == [Probabilities(none=1.0)]
 
 
 def test_the_synthesizer_names_kind_turn_and_reason() -> None:

@@ -37,7 +37,7 @@ def test_it_reads_turns_and_explains_flips(llama: RemoteClient, ask: Ask) -> Non
         assert (seen.model.name, seen.model.engine) == (MODEL, "remote")
         assert seen.model.revision
     assert [seen.model.language for seen in observed] == ["und", "en"]
-    spent = engine.spent
+    spent = llama.spent
     assert spent.cached_tokens > spent.prompt_tokens / 3, "the instruction was read once"
     assert spent.completion_tokens > 0
     [explained] = execution.explain(engine, [ExplainRequest(asked[0], observed[0], Stance.SUPPORT)])

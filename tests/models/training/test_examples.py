@@ -6,7 +6,7 @@ from models.datasets.open import open_dataset
 from models.evaluation import runner
 from models.language.rule import RuleEngine
 from models.reader import ObserveRequest
-from models.training.examples import examples
+from models.training.examples import examples, mover
 from tests.models.training.talks import talk
 from tracker.observations import Observation
 from tracker.stances import Expressed, Stance, TriggerKind
@@ -57,3 +57,11 @@ def test_states_are_gold_and_labels_those_of_the_turn() -> None:
 def test_no_label_is_shown() -> None:
     shown = msgspec.json.encode([one.request for one in examples([FLIPS])])
     assert b"leaks labels" not in shown
+
+
+def test_the_first_trigger_turn_that_is_shown_moved_the_holder() -> None:
+    request = examples([FLIPS])[-1].request
+    found = mover(request, ["gone", *(turn.turn for turn in request.window)])
+    assert found is not None
+    assert found == request.window[0] != request.window[-1]
+    assert mover(request, ["gone"]) is None

@@ -10,14 +10,14 @@ def order(**changes: int) -> Order[int]:
 
 
 def test_any_step_can_be_started_from() -> None:
-    whole = list(order().groups(0))
+    whole = list(order().batches(0))
     assert len(whole) == order().steps == 2 * order().epoch_steps
     for start in range(len(whole) + 1):
-        assert list(order().groups(start)) == whole[start:]
+        assert list(order().batches(start)) == whole[start:]
 
 
 def test_no_step_holds_two_epochs() -> None:
-    whole = list(order().groups(0))
+    whole = list(order().batches(0))
     first = [one for step in whole[: order().epoch_steps] for batch in step for one in batch]
     assert sorted(first) == list(range(70))
     assert [len(step) for step in whole] == ([4] * 8 + [3]) * 2

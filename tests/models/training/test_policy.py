@@ -18,7 +18,7 @@ from models.training import policy
 from models.training.judging import judge
 from models.training.policy import Remembering
 from models.training.temperatures import FEWEST, _least
-from tests.models.training.talks import corpus
+from tests.models.training.talks import corpus, talk
 from tracker.observations import Observation, Probabilities
 from tracker.policy import Policy, Threshold
 from tracker.stances import Stance
@@ -60,6 +60,24 @@ def test_thresholds_part_what_is_right_from_what_is_not() -> None:
     assert fitted.name == "mine"
     turns = sum(len(dialogue.turns) for dialogue in DEV)
     assert engine.read <= turns * len(Stance)
+
+
+class Faint(RuleEngine):
+    """Says who supports, at 0.42 only."""
+
+    def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
+        faint = Probabilities(support=0.42, none=0.3, oppose=0.28)
+        return [
+            msgspec.structs.replace(one, expressed=faint) if request.turn.text.startswith("yes") else one
+            for one, request in zip(super().observe(requests), requests, strict=True)
+        ]
+
+
+def test_where_nobody_flips_stances_decide() -> None:
+    still = [talk("still1", Stance.SUPPORT, split="dev")]
+    fitted, figures = policy.best(Faint(), still, name="mine", cap=30.0)
+    assert fitted.establish.probability <= 0.42
+    assert figures["stance_accuracy"] == 1.0
 
 
 def test_an_unmeetable_cap_gives_the_fewest_false_flips() -> None:

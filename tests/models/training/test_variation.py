@@ -91,6 +91,7 @@ def test_a_declaration_is_all_that_is_labelled(side: Expressed) -> None:
     after = Stance.SUPPORT if side is Expressed.NONE else Stance(side.value)
     assert (made.labels.expressed, made.labels.after) == (side, after)
     assert (made.labels.emotion, made.labels.trigger, made.labels.sources) == (None, None, set())
+    assert made.labels.sides == {**debated()[5].labels.sides, made.request.turn.turn: side}
 
 
 def test_what_moved_the_holder_is_never_left_out() -> None:

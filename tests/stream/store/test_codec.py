@@ -26,7 +26,8 @@ def test_equal_commits_are_equal_arguments() -> None:
 
 def test_the_arguments_are_six_values_and_seven_groups_of_pairs() -> None:
     entries = [entry(1), entry(2, "t", op="target")]
-    arguments = codec.commit_arguments(commit(0, entries, trim_before=START), "live")
+    sent = msgspec.structs.replace(commit(0, entries, trim_before=START), arrived=("m-1",))
+    arguments = codec.commit_arguments(sent, "live")
     assert arguments[:2] == [0, 2]
     assert arguments[4:6] == [codec.milliseconds(START), codec.TRIM_LIMIT]
     rest, sizes = arguments[6:], []

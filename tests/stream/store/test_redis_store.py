@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from redis.asyncio import Redis
 
@@ -60,6 +61,16 @@ async def far_store(proxy: Proxy) -> AsyncIterator[RedisStore]:
 async def version_of(store: RedisStore, key: ConversationKey = ROOM) -> int:
     [loaded] = await store.load([need(key=key)])
     return loaded.conversation.header.version
+
+
+async def test_nothing_of_a_waiting_correction_is_left_when_its_turn_has_come(
+    store: RedisStore, own_redis: EmbeddedRedis
+) -> None:
+    waiting = msgspec.structs.replace(entry(1, "edit", op="edit"), turn="m-2", waits=True)
+    assert await store.commit([commit(0, [waiting])]) == [True]
+    assert "w/m-2" in str(await dump(own_redis.url, "live"))
+    assert await store.commit([msgspec.structs.replace(commit(1), arrived=("m-2",))]) == [True]
+    assert "w/m-2" not in str(await dump(own_redis.url, "live"))
 
 
 async def test_a_cancelled_call_leaves_no_reply_to_the_next(proxy: Proxy, far_store: RedisStore) -> None:
