@@ -1,7 +1,8 @@
 """An encoder in int8: its linear layers multiply 8-bit integers.
 
 Weights have a scale a row. So has what goes through a layer, measured as it comes: one scale a batch, as in
-torch's own form, would let neighbours change an answer much more. All that is no product of weights (embeddings, attention, norms, the heads) stays float32.
+torch's own form, would let neighbours change an answer much more. All that is no product of weights
+(embeddings, attention, norms, the heads) stays float32.
 """
 
 import torch
