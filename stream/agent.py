@@ -16,22 +16,25 @@ from models.reader import ReaderUnavailable
 from models.tracebacks import frames
 from stream.chain import Item
 from stream.dead_letters import dead_letter
+from stream.delivery import deliver
 from stream.gathering import Gathering
 from stream.offsets import Offsets, Partition
 from stream.processor import CommitContended, Processed, Processor
+from stream.receipts import appended
+from stream.restore import JournalUnavailable, Restores
 from stream.sender import Sender, SenderUnavailable
-from stream.store.port import Message, Store, StoreUnavailable
+from stream.store.port import Message, Store, StoreReplaced, StoreUnavailable
+from stream.wholeness import Wholeness
 from tracker.parsing import parse_keyed
 from tracker.records import Reason, Refused
 
 log = structlog.get_logger(__name__)
 
-LOG_APPEND_TIME = 1
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 10.0
 CARRIED_RECORDS = 1000  # with as many carried, no more are taken: an outage must not fill the memory
 
-Outage = (ReaderUnavailable, StoreUnavailable, SenderUnavailable, CommitContended)
+Outage = (ReaderUnavailable, StoreUnavailable, SenderUnavailable, JournalUnavailable, CommitContended)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,10 +59,7 @@ class Delivery:
         """The broker's append time, or where it has none the agent's; None outside live mode."""
         if not live:
             return None
-        message = self.event.message
-        if message.timestamp_type == LOG_APPEND_TIME:
-            return dt.datetime.fromtimestamp(message.timestamp, dt.UTC)
-        return self.received
+        return appended(self.event.message) or self.received
 
     def item(self, index: int, live: bool) -> Item:
         """The parsed record. Raises Refused."""
@@ -84,7 +84,10 @@ class Agent:
         live: bool,
         poison_attempts: int = 5,
         batch_records: int = 500,
+        restorer: Restores | None = None,
     ) -> None:
+        """Without `restorer`, nothing that the store has lost is put back."""
+        self._wholeness = Wholeness(restorer)
         self._processor, self._store, self._sender = processor, store, sender
         self._live, self._poison_attempts, self._batch_records = live, poison_attempts, batch_records
         self._offsets: Offsets[Delivery] = Offsets(lambda delivery: delivery.event.ack())
@@ -105,7 +108,12 @@ class Agent:
                     return
                 await self.take(arrived)
         finally:
+            await self._wholeness.close()
             await gathering.close()
+
+    def assigned(self, partitions: set[Partition]) -> None:
+        """Partitions came to this agent: what the store lacks of them is put back at once."""
+        self._wholeness.look(partitions, Outage)
 
     async def take(self, events: Sequence[Any]) -> None:
         """One batch: what was carried, then these events."""
@@ -121,6 +129,7 @@ class Agent:
     def forget(self, partitions: set[tuple[str, int]]) -> None:
         """Partitions went to another agent: drop what is carried of them."""
         self._offsets.forget(partitions)
+        self._wholeness.forget(partitions)
         self._carried = [delivery for delivery in self._carried if delivery.partition not in partitions]
 
     def _holds(self, delivery: Delivery) -> bool:
@@ -132,7 +141,13 @@ class Agent:
         if not batch:
             return []
         try:
+            await self._wholeness.make({delivery.partition for delivery in batch})
             left, outage = await self._process(batch)
+        except StoreReplaced as replaced:
+            log.warning("store.replaced", error=str(replaced))
+            self._wholeness.doubt()
+            self._store.accept()
+            return batch
         except Outage as away:
             await self._wait(away)
             return batch
@@ -163,19 +178,14 @@ class Agent:
         return [batch[index] for index in result.unfinished], result.outage
 
     async def _deliver(self, result: Processed, refusals: list[tuple[Delivery, Refused]]) -> None:
-        """Send what stands in the outboxes and the dead letters, wait for delivery, empty the outboxes."""
-        outboxes = {key: outbox for key, outbox in result.outboxes.items() if outbox}
-        await self._sender.send(
-            [message for outbox in outboxes.values() for sent in outbox.values() for message in sent]
-        )
+        """Send what stands in the outboxes and the dead letters, and wait for delivery."""
+        await deliver(result.outboxes, self._store, self._sender)
         if refusals:
             for _, refused in refusals:
                 log.warning("record.refused", reason=refused.reason.value, field=refused.field)
             await self._sender.send_with_headers(
                 delivery.dead_letter(refused) for delivery, refused in refusals
             )
-        if outboxes:
-            await self._store.delivered({key: tuple(outbox) for key, outbox in outboxes.items()})
 
     def _finish(self, deliveries: list[Delivery]) -> None:
         for delivery in deliveries:

@@ -6,6 +6,7 @@ import shutil
 import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from stream import lag, routes, topics
 from stream.agent import Agent
 from stream.kafka import faust_credentials
 from stream.processor import Bound, Processor
+from stream.restore import Restorer
 from stream.sender import Sender
 from stream.settings import Settings, propositions_for
 from stream.store.port import Store
@@ -97,7 +99,11 @@ def build(settings: Settings, agent: Agent, datadir: Path) -> App:
     async def forget(sender: Any, revoked: Any, **_: Any) -> None:
         agent.forget({(partition.topic, partition.partition) for partition in revoked})
 
+    async def look(sender: Any, assigned: Any, **_: Any) -> None:
+        agent.assigned({(partition.topic, partition.partition) for partition in assigned})
+
     app.on_partitions_revoked.connect(forget, weak=False)
+    app.on_partitions_assigned.connect(look, weak=False)
     return app
 
 
@@ -111,13 +117,15 @@ async def run(
 ) -> None:
     """Make the topics, run the agent until `stop`, then stop it. Raises AppFailed, TopicsUnavailable."""
     sender = Sender(settings)
+    processing = partial(processor, settings, store)
     agent = Agent(
-        processor(settings, store, reader),
+        processing(reader),
         store,
         sender,
         live=settings.run == LIVE,
         poison_attempts=settings.poison_attempts,
         batch_records=settings.batch_records,
+        restorer=Restorer(settings, store, reader, sender, processing),
     )
     folder = Path(tempfile.mkdtemp(prefix="volteface-faust-"))
     app = build(settings, agent, folder)

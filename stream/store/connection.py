@@ -10,6 +10,7 @@ from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
+from redis.exceptions import ResponseError
 
 from stream.addresses import check_redis
 
@@ -71,7 +72,28 @@ def _options(timeout: float, pool: int) -> dict[str, Any]:
         "decode_responses": False,
         "protocol": 2,
         "driver_info": None,  # two commands less before the first of ours
+        "redis_connect_func": _introduced,
     }
+
+
+async def _introduced(connection: Any) -> None:
+    """What redis-py does with a new connection, and asking which server it leads to: see `server_of`."""
+    await connection.on_connect()
+    await connection.send_command("INFO", "server")
+    try:
+        info = await connection.read_response()
+    except ResponseError:  # an ACL without INFO: then the address must do
+        connection.volteface_server = f"{connection.host}:{connection.port}"
+        return
+    connection.volteface_server = next(
+        (line.partition(b":")[2].decode() for line in info.splitlines() if line.startswith(b"run_id:")), ""
+    )
+
+
+def server_of(connection: Any) -> str:
+    """Which server a connection leads to: its run id, another one after every start of a server."""
+    found: str = connection.volteface_server
+    return found
 
 
 def _through_sentinel(address: SentinelAddress, options: dict[str, Any]) -> Redis:

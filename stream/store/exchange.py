@@ -10,18 +10,44 @@ from redis.exceptions import NoScriptError, RedisError, ResponseError
 from redis.exceptions import TimeoutError as ReplyLost
 
 from stream.store.codec import Argument, Misread
-from stream.store.connection import disconnect
-from stream.store.port import StoreUnavailable
+from stream.store.connection import disconnect, server_of
+from stream.store.port import StoreReplaced, StoreUnavailable
 
 Command = Sequence[Argument]
+
+
+class Servers:
+    """Which server is taken to hold all that was committed; the first one that answers is."""
+
+    def __init__(self) -> None:
+        self._trusted: str | None = None
+        self._found: str | None = None
+
+    async def check(self, connection: Any) -> None:
+        """Raise StoreReplaced where a connection, made anew if it is an old one, leads to another server."""
+        if self._trusted is None:
+            self._trusted = server_of(connection)
+        if server_of(connection) == self._trusted:
+            return
+        await connection.disconnect(nowait=True)
+        await connection.connect()
+        if server_of(connection) != self._trusted:
+            self._found = server_of(connection)
+            raise StoreReplaced("Redis: another server answers than before, or it was started anew")
+
+    def accept(self) -> None:
+        """Take the server that was found last for the one that holds everything."""
+        self._trusted = self._found or self._trusted
+
+
 _Result = TypeVar("_Result")
 
 
 class Exchange:
     """What one event loop says to Redis; at most `size` calls at a time, the others wait their turn."""
 
-    def __init__(self, client: Redis, timeout: float, size: int) -> None:
-        self._client = client
+    def __init__(self, client: Redis, timeout: float, size: int, servers: "Servers") -> None:
+        self._client, self._servers = client, servers
         self._pool: Any = client.connection_pool
         self._timeout = timeout
         self._places = asyncio.Semaphore(size)
@@ -59,6 +85,8 @@ class Exchange:
     async def _once(self, call: "_Call[_Result]") -> _Result:
         connection = await self._pool.get_connection()
         try:
+            call.heed_cancellation()
+            await self._servers.check(connection)
             call.heed_cancellation()
             return await call.on(connection)
         except BaseException:

@@ -99,6 +99,9 @@ class MemoryStore:
             for arrival in sent:
                 outbox.pop(arrival, None)
 
+    def accept(self) -> None:
+        """Nothing to accept: memory is not replaced."""
+
     async def close(self) -> None:
         """Keep everything: a store in memory holds no connections."""
 

@@ -18,6 +18,10 @@ class StoreUnavailable(Exception):
     """The store does not answer or refuses writes now: pause and try again, refuse nothing."""
 
 
+class StoreReplaced(StoreUnavailable):
+    """Another server answers than before, or the same one started anew: it may lack what was committed."""
+
+
 class ConversationKey(msgspec.Struct, frozen=True, order=True):
     """Which conversation of the store's run."""
 
@@ -78,7 +82,10 @@ class Commit(msgspec.Struct, frozen=True, kw_only=True):
 
 @runtime_checkable
 class Store(Protocol):
-    """Where a run's conversations live. A call raises StoreUnavailable where the store does not answer."""
+    """Where a run's conversations live. A call raises StoreUnavailable where the store does not answer.
+
+    It raises StoreReplaced where what was committed may be gone, until `accept` is called.
+    """
 
     async def load(self, needs: Sequence[Need]) -> list[Loaded]:
         """What the needs ask for, in order; one round trip."""
@@ -101,6 +108,10 @@ class Store(Protocol):
 
     async def delivered(self, arrivals: Mapping[ConversationKey, Collection[int]]) -> None:
         """Empty the outboxes of what was delivered; what is gone already is no error."""
+        ...
+
+    def accept(self) -> None:
+        """Go on with the store as it is: what it lacks will be put back."""
         ...
 
     async def close(self) -> None:

@@ -21,7 +21,7 @@ from redis.exceptions import NoScriptError
 
 from stream.store import codec
 from stream.store.connection import connect
-from stream.store.exchange import Command, Exchange
+from stream.store.exchange import Command, Exchange, Servers
 from stream.store.port import LEDGER_LIMIT, Commit, ConversationKey, Loaded, Need
 from tracker import keys
 from tracker.conversation import Conversation
@@ -38,7 +38,8 @@ class RedisStore:
     """A run's conversations in Redis. It connects in the event loop that first calls it.
 
     A call answers or raises StoreUnavailable within `timeout` seconds (a commit to a server that does not
-    know the script yet: within two of them). At most `concurrency` calls use Redis at the same time.
+    know the script yet: within two of them). Once another server answers, or the same one started anew, every
+    call raises StoreReplaced until `accept`. At most `concurrency` calls use Redis at the same time.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class RedisStore:
         self._run, self._prefix = run, prefix
         self._timeout, self._concurrency = timeout, concurrency
         self._bound: tuple[asyncio.AbstractEventLoop, Exchange] | None = None
+        self._servers = Servers()
 
     async def load(self, needs: Sequence[Need]) -> list[Loaded]:
         """What the needs ask for, in order; one round trip."""
@@ -91,6 +93,10 @@ class RedisStore:
             list,
         )
 
+    def accept(self) -> None:
+        """Take the server that answers now for the one that holds everything."""
+        self._servers.accept()
+
     async def close(self) -> None:
         """Give back connections; a later call connects again."""
         bound, self._bound = self._bound, None
@@ -102,7 +108,7 @@ class RedisStore:
         loop = asyncio.get_running_loop()
         if self._bound is None or self._bound[0] is not loop:
             client = connect(self._url, timeout=self._timeout, pool=self._concurrency, cafile=self._cafile)
-            self._bound = loop, Exchange(client, self._timeout, self._concurrency)
+            self._bound = loop, Exchange(client, self._timeout, self._concurrency, self._servers)
         return self._bound[1]
 
     def _key(self, key: ConversationKey, part: str) -> str:

@@ -137,6 +137,16 @@ def server_gets(name: str, sign: Signals) -> Act:
     return act
 
 
+def redis_forgets(share: float) -> Act:
+    """What a failover without waiting for replicas does: the last part of what it took is gone."""
+
+    async def act(stand: Stand) -> None:
+        [log] = (stand.folder / "redis" / "appendonlydir").glob("*.incr.aof")
+        os.truncate(log, int(log.stat().st_size * (1.0 - share)))
+
+    return act
+
+
 def redis_is_told(*commands: str) -> Act:
     async def act(stand: Stand) -> None:
         for command in commands:

@@ -20,6 +20,7 @@ from tests.faults.acts import (
     line,
     line_is_cut,
     nothing,
+    redis_forgets,
     redis_is_told,
     server_gets,
     server_halts,
@@ -108,6 +109,13 @@ REDIS = (
         server_resumes("redis"),
         bites=PAUSED,
         usual=(),
+    ),
+    Fault(
+        "redis loses its last writes",
+        both(server_halts("redis", kill=True), redis_forgets(0.1)),
+        server_resumes("redis"),
+        bites=PAUSED,
+        usual=("tansu", "kafka"),
     ),
     Fault("redis stands still", server_gets("redis", SIGSTOP), server_gets("redis", SIGCONT), bites=PAUSED),
     Fault(

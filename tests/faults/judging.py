@@ -52,7 +52,7 @@ def course(collected: Collected) -> Course:
         place = entry["conversation"], entry["entry"]["arrival"]
         if entries.setdefault(place, entry) is entry:
             found.take("journal", entry)
-        assert entries[place] == entry
+        assert entries[place] == entry, (entries[place], entry)
     for row in collected.values["states"]:
         found.take("states", row)
     for name in ("stances", "flips"):

@@ -14,7 +14,7 @@ from stream.addresses import BadAddress
 from stream.embedded import EmbeddedRedis, find_redis_servers
 from stream.embedded.server import Server
 from stream.store.connection import SentinelAddress, connect, disconnect, parse_sentinel
-from stream.store.port import StoreUnavailable
+from stream.store.port import StoreReplaced, StoreUnavailable
 from stream.store.redis import RedisStore
 from tests.stream.store.builders import commit, need
 
@@ -166,5 +166,7 @@ async def _commit_when_possible(store: RedisStore, version: int) -> list[bool]:
     while True:
         try:
             return await store.commit([commit(version)])
+        except StoreReplaced:
+            store.accept()
         except StoreUnavailable:
             await asyncio.sleep(0.1)

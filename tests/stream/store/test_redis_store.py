@@ -13,7 +13,7 @@ import pytest
 from redis.asyncio import Redis
 
 from stream.embedded import EmbeddedRedis, find_redis_servers
-from stream.store.port import ConversationKey, StoreUnavailable
+from stream.store.port import ConversationKey, StoreReplaced, StoreUnavailable
 from stream.store.redis import RedisStore
 from tests.stream.store.builders import OPPOSE, ROOM, SUPPORT, TARGET, commit, entry, messages, need
 from tests.stream.store.dump import dump
@@ -174,8 +174,33 @@ async def test_a_server_that_went_and_came_back(own_redis: EmbeddedRedis, store:
             await store.commit([commit(1)])
     finally:
         own_redis.resume()
+    for _ in range(2):
+        with pytest.raises(StoreReplaced):
+            await store.load([need()])
+    store.accept()
     assert await version_of(store) == 0  # this server keeps nothing
     assert await store.commit([commit(0)]) == [True]
+
+
+async def test_a_commit_never_reaches_a_server_that_may_lack_the_one_before(
+    own_redis: EmbeddedRedis, store: RedisStore
+) -> None:
+    await store.commit([commit(0)])
+    own_redis.restart(kill=True)
+    with pytest.raises(StoreReplaced):
+        await store.commit([commit(1)])
+    store.accept()
+    assert await version_of(store) == 0
+
+
+async def test_a_user_without_info_is_served_all_the_same(own_redis: EmbeddedRedis, admin: Redis) -> None:
+    await admin.execute_command("ACL", "SETUSER", "plain", "on", ">secret", "~*", "+@all", "-info")
+    store = RedisStore(own_redis.url.replace("//", "//plain:secret@"), "live", timeout=1.0)
+    try:
+        assert await store.commit([commit(0)]) == [True]
+    finally:
+        await store.close()
+        await admin.execute_command("ACL", "DELUSER", "plain")
 
 
 async def test_a_demoted_primary_refuses_and_the_connection_is_left(store: RedisStore, admin: Redis) -> None:
