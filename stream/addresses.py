@@ -7,6 +7,7 @@ BROKER = "kafka://host:port;host2:port"
 REDIS = "redis://host:port/0, rediss://host:port/0 or redis+sentinel://host:port,host2:port/service/0"
 DATABASE = "sqlite:///path or postgresql+driver://user@host:port/name"
 WORKER = "http://host:port or https://host:port"
+LISTENING = "host:port, as in 0.0.0.0:8080"
 REMOTE = "http://host:port/v1 or https://host/v1"
 
 # Passwords hold "@", "/" and ":" where somebody forgot to escape them: mask too much rather than too little.
@@ -59,6 +60,12 @@ def check_worker(address: str) -> None:
     _host_port(parts.netloc.rpartition("@")[2], 80)
     if parts.query or parts.fragment:
         raise BadAddress("it ends before ? and #")
+
+
+def listening(address: str) -> tuple[str, int]:
+    """Host and port of `host:port`. Raises BadAddress."""
+    host, _, port = _host_port(address, None).rpartition(":")
+    return host.strip("[]"), int(port)
 
 
 def masked(address: str) -> str:

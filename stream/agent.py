@@ -6,8 +6,8 @@ in offset order of its partition, and never on cancellation (what Faust does wit
 
 import asyncio
 import datetime as dt
+import time
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import structlog
@@ -15,17 +15,16 @@ import structlog
 from models.reader import ReaderUnavailable
 from models.tracebacks import frames
 from stream.chain import Item
-from stream.dead_letters import dead_letter
+from stream.deliveries import Delivery, stale
 from stream.delivery import deliver
 from stream.gathering import Gathering
-from stream.offsets import Offsets, Partition
+from stream.offsets import Offsets, Partition, Place
 from stream.processor import CommitContended, Processed, Processor
-from stream.receipts import appended
 from stream.restore import JournalUnavailable, Restores
 from stream.sender import Sender, SenderUnavailable
-from stream.store.port import Message, Store, StoreReplaced, StoreUnavailable
+from stream.store.port import Store, StoreReplaced, StoreUnavailable
+from stream.vitals import Vitals
 from stream.wholeness import Wholeness
-from tracker.parsing import parse_keyed
 from tracker.records import Reason, Refused
 
 log = structlog.get_logger(__name__)
@@ -35,41 +34,6 @@ LONGEST_PAUSE_SECONDS = 10.0
 CARRIED_RECORDS = 1000  # with as many carried, no more are taken: an outage must not fill the memory
 
 Outage = (ReaderUnavailable, StoreUnavailable, SenderUnavailable, JournalUnavailable, CommitContended)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Delivery:
-    """A Faust event that stands for one record, with what the agent needs of its message."""
-
-    event: Any  # faust.EventT; Faust ships no types we could check against
-    received: dt.datetime
-
-    @property
-    def partition(self) -> Partition:
-        """The topic and the number of the partition that the record came from."""
-        return self.event.message.topic, self.event.message.partition
-
-    @property
-    def source(self) -> str:
-        """Where the record stands in the log."""
-        message = self.event.message
-        return f"{message.topic}/{message.partition}/{message.offset}"
-
-    def receipt(self, live: bool) -> dt.datetime | None:
-        """The broker's append time, or where it has none the agent's; None outside live mode."""
-        if not live:
-            return None
-        return appended(self.event.message) or self.received
-
-    def item(self, index: int, live: bool) -> Item:
-        """The parsed record. Raises Refused."""
-        message = self.event.message
-        return Item(index, parse_keyed(message.key, message.value), self.source, self.receipt(live))
-
-    def dead_letter(self, refused: Refused) -> tuple[Message, Sequence[tuple[str, bytes]]]:
-        """The record as a dead letter."""
-        message = self.event.message
-        return dead_letter(message.key, message.value, tuple(_pairs(message.headers)), self.source, refused)
 
 
 class Agent:
@@ -85,20 +49,22 @@ class Agent:
         poison_attempts: int = 5,
         batch_records: int = 500,
         restorer: Restores | None = None,
+        vitals: Vitals | None = None,
     ) -> None:
         """Without `restorer`, nothing that the store has lost is put back."""
-        self._wholeness = Wholeness(restorer)
+        self.vitals = vitals or Vitals()
+        self._wholeness = Wholeness(store, restorer)
         self._processor, self._store, self._sender = processor, store, sender
         self._live, self._poison_attempts, self._batch_records = live, poison_attempts, batch_records
         self._offsets: Offsets[Delivery] = Offsets(lambda delivery: delivery.event.ack())
-        self._carried: list[Delivery] = []
+        self._carried: list[Delivery] = []  # with those that are worked on
         self._most = batch_records  # of one attempt; fewer after an outage
         self._pause = FIRST_PAUSE_SECONDS
-        self.finished = 0  # records since start
 
     async def run(self, batches: AsyncIterator[Sequence[Any]]) -> None:
         """Take batches of Faust events until cancelled; what a bound leaves over goes first in the next."""
         gathering = Gathering(batches, self._batch_records)
+        keeping = asyncio.ensure_future(self._wholeness.keep())
         try:
             while True:
                 arrived: Sequence[Any] | None = ()
@@ -108,45 +74,52 @@ class Agent:
                     return
                 await self.take(arrived)
         finally:
-            await self._wholeness.close()
+            keeping.cancel()
             await gathering.close()
 
     def assigned(self, partitions: set[Partition]) -> None:
         """Partitions came to this agent: what the store lacks of them is put back at once."""
-        self._wholeness.look(partitions, Outage)
+        self.vitals.joined = True
+        self._wholeness.assigned(partitions)
 
     async def take(self, events: Sequence[Any]) -> None:
         """One batch: what was carried, then these events."""
         now = dt.datetime.now(dt.UTC)
-        arrived = [Delivery(event, now) for event in events if not _stale(event)]
+        arrived = [Delivery(event, now) for event in events if not stale(event)]
         for delivery in arrived:
-            self._offsets.begin(delivery.partition, delivery.event.message.offset, delivery)
-        batch, self._carried = [*self._carried, *arrived], []
+            self._offsets.begin(delivery.partition, delivery.offset, delivery)
+        batch = self._carried = [*self._carried, *arrived]
         now_done, later = batch[: self._most], batch[self._most :]
         left = [*await self._attempt(now_done), *later]
         self._carried = [delivery for delivery in left if self._holds(delivery)]
+        if not self._carried:
+            self.vitals.rest()
+
+    def place(self, partition: Partition) -> tuple[Place, bool]:
+        """How far a partition is, and whether its oldest unfinished record is in hand."""
+        place = self._offsets.place(partition)
+        return place, any(
+            delivery.partition == partition and delivery.offset == place.head for delivery in self._carried
+        )
 
     def forget(self, partitions: set[tuple[str, int]]) -> None:
         """Partitions went to another agent: drop what is carried of them."""
         self._offsets.forget(partitions)
-        self._wholeness.forget(partitions)
+        self._wholeness.revoked(partitions)
         self._carried = [delivery for delivery in self._carried if delivery.partition not in partitions]
 
     def _holds(self, delivery: Delivery) -> bool:
         """Whether a delivery is still ours: its partition may have gone while its batch was worked on."""
-        return self._offsets.holds(delivery.partition, delivery.event.message.offset, delivery)
+        return self._offsets.holds(delivery.partition, delivery.offset, delivery)
 
     async def _attempt(self, batch: list[Delivery]) -> list[Delivery]:
         """Process and deliver a batch once; returns what is to be done again."""
-        if not batch:
-            return []
+        if not batch or not await self._restored(batch):
+            return batch
         try:
-            await self._wholeness.make({delivery.partition for delivery in batch})
             left, outage = await self._process(batch)
         except StoreReplaced as replaced:
-            log.warning("store.replaced", error=str(replaced))
-            self._wholeness.doubt()
-            self._store.accept()
+            await self._replaced(replaced)
             return batch
         except Outage as away:
             await self._wait(away)
@@ -160,6 +133,25 @@ class Agent:
             self._most = max(1, min(self._most, len(batch)) // 2)
             await self._wait(outage)
         return left
+
+    async def _restored(self, batch: list[Delivery]) -> bool:
+        """Whether the batch's partitions are whole; no record of theirs is taken before, whatever fails."""
+        try:
+            await self._wholeness.restore({delivery.partition for delivery in batch})
+        except StoreReplaced as replaced:
+            await self._replaced(replaced)
+        except Outage as away:
+            await self._wait(away)
+        except Exception as error:
+            log.error("restore.failed", error=type(error).__name__, frames=frames(error))
+            await self._wait(JournalUnavailable(f"restoring failed: {type(error).__name__}"))
+        else:
+            return True
+        return False
+
+    async def _replaced(self, replaced: StoreReplaced) -> None:
+        await self._wait(replaced)
+        await self._wholeness.accept()
 
     async def _process(self, batch: list[Delivery]) -> tuple[list[Delivery], ReaderUnavailable | None]:
         """What is left of a batch, and the outage that left it, if one did."""
@@ -186,24 +178,28 @@ class Agent:
             await self._sender.send_with_headers(
                 delivery.dead_letter(refused) for delivery, refused in refusals
             )
+            self.vitals.refuse(refused.reason.value for _, refused in refusals)
 
     def _finish(self, deliveries: list[Delivery]) -> None:
         for delivery in deliveries:
-            self._offsets.finish(delivery.partition, delivery.event.message.offset)
-        self.finished += len(deliveries)
+            self._offsets.finish(delivery.partition, delivery.offset)
+        self.vitals.finish(len(deliveries))
         if deliveries:
             self._pause = FIRST_PAUSE_SECONDS
 
     async def _wait(self, outage: Exception) -> None:
         """A part does not answer: pause, longer each time; refuse nothing."""
         pause = max(self._pause, getattr(outage, "retry_after", 0.0))
-        log.warning("agent.paused", part=type(outage).__name__, error=str(outage), seconds=round(pause, 1))
+        part = type(outage).__name__
+        log.warning("agent.paused", part=part, error=str(outage), seconds=round(pause, 1))
+        self.vitals.pause(part, time.monotonic())
         self._pause = min(self._pause * 2, LONGEST_PAUSE_SECONDS)
         await asyncio.sleep(min(pause, LONGEST_PAUSE_SECONDS))
 
     async def _isolate(self, batch: list[Delivery], error: Exception) -> list[Delivery]:
         """Find the record that fails: halve the batch; one that fails alone again and again is refused."""
         log.error("batch.failed", records=len(batch), error=type(error).__name__, frames=frames(error))
+        self.vitals.tried()
         if len(batch) == 1:
             return await self._poison(batch[0], error)
         middle = len(batch) // 2
@@ -222,6 +218,7 @@ class Agent:
                 return [delivery]
             except Exception as again:
                 error = again
+                self.vitals.tried()
         remedy = "a defect of ours: report it with the agent's log, then retry the dead letter"
         refused = Refused(
             Reason.FAILED, "value", f"{type(error).__name__} {self._poison_attempts} times", remedy
@@ -233,18 +230,3 @@ class Agent:
             return [delivery]
         self._finish([delivery])
         return []
-
-
-def _stale(event: Any) -> bool:
-    """Whether an event was fetched before a rebalance: it is read again, perhaps by another agent.
-
-    Faust skips such events, but those that had left its queue by then still arrive. To ack one would commit
-    past all that is read again.
-    """
-    app = event.app
-    return not app.flow_control.is_active() or event.message.generation_id != app.consumer_generation_id
-
-
-def _pairs(headers: Any) -> Sequence[tuple[str, bytes]]:
-    """Faust gives headers as a mapping, a list of pairs, or None."""
-    return tuple(headers.items() if hasattr(headers, "items") else headers or ())

@@ -13,7 +13,7 @@ from typing import Any
 import structlog
 
 from models.reader import Reader
-from stream import lag, routes, topics
+from stream import lag, positions, probes, routes, topics, watchdog
 from stream.agent import Agent
 from stream.kafka import faust_credentials
 from stream.processor import Bound, Processor
@@ -22,6 +22,8 @@ from stream.sender import Sender
 from stream.settings import Settings, propositions_for
 from stream.store.port import Store
 from stream.transport import App
+from stream.vitals import Vitals
+from stream.watchdog import Watchdog
 from tracker.clock import Clock
 from tracker.conversation import Rules
 from tracker.keys import LIVE
@@ -39,6 +41,10 @@ STOP_TIMEOUT_SECONDS = 4.0  # of the app, and then of all else together: who sto
 
 class AppFailed(Exception):
     """The app crashed or did not start; the process should end and be started again."""
+
+
+class AppStalled(AppFailed):
+    """The app runs and does nothing: what hangs in it may not even end when it is told to."""
 
 
 def rules(settings: Settings) -> Rules:
@@ -96,6 +102,13 @@ def build(settings: Settings, agent: Agent, datadir: Path) -> App:
 
     app.agent(turns, name="volteface.fold", concurrency=1)(fold)
 
+    _tell_of_partitions(app, agent)
+    return app
+
+
+def _tell_of_partitions(app: App, agent: Agent) -> None:
+    """Have the agent told which partitions come and go."""
+
     async def forget(sender: Any, revoked: Any, **_: Any) -> None:
         agent.forget({(partition.topic, partition.partition) for partition in revoked})
 
@@ -104,7 +117,6 @@ def build(settings: Settings, agent: Agent, datadir: Path) -> App:
 
     app.on_partitions_revoked.connect(forget, weak=False)
     app.on_partitions_assigned.connect(look, weak=False)
-    return app
 
 
 async def run(
@@ -114,47 +126,68 @@ async def run(
     *,
     stop: asyncio.Event,
     ready: Callable[[], None] = lambda: None,
+    probed: str | None = None,
 ) -> None:
-    """Make the topics, run the agent until `stop`, then stop it. Raises AppFailed, TopicsUnavailable."""
-    sender = Sender(settings)
-    processing = partial(processor, settings, store)
-    agent = Agent(
-        processing(reader),
-        store,
-        sender,
-        live=settings.run == LIVE,
-        poison_attempts=settings.poison_attempts,
-        batch_records=settings.batch_records,
-        restorer=Restorer(settings, store, reader, sender, processing),
-    )
+    """Make the topics, run the agent until `stop`, then stop it; answer probes at the address `probed`.
+
+    Raises AppFailed, TopicsUnavailable, and OSError where nothing can listen at that address.
+    """
+    sender, agent = _agent(settings, store, reader)
     folder = Path(tempfile.mkdtemp(prefix="volteface-faust-"))
     app = build(settings, agent, folder)
+    watching = Watchdog(watchdog.limits(settings), partial(positions.look, app, agent), agent.vitals)
     try:
-        await topics.ensure(settings)
-        async with asyncio.timeout(START_TIMEOUT_SECONDS):
-            await app.start()
-        shutil.rmtree(folder)  # Faust keeps nothing there, and a process that is killed would leave it
-        log.info("agent.started", run=settings.run, partitions=settings.partitions)
-        ready()
-        await _until(stop, app)
+        async with probes.serving(probed, watching):
+            await topics.ensure(settings)
+            async with asyncio.timeout(START_TIMEOUT_SECONDS):
+                await app.start()
+            shutil.rmtree(folder)  # Faust keeps nothing there, and a process that is killed would leave it
+            log.info("agent.started", run=settings.run, partitions=settings.partitions)
+            ready()
+            await _until(stop, app, watching)
     except TimeoutError:
         raise AppFailed(f"the app did not start in {START_TIMEOUT_SECONDS:.0f} s") from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         await _stop(app, sender, store, reader)
-        log.info("agent.stopped", run=settings.run, finished=agent.finished)
+        log.info("agent.stopped", run=settings.run, finished=agent.vitals.finished)
 
 
-async def _until(stop: asyncio.Event, app: Any) -> None:
-    """Wait for the word to stop; raise where the app stops by itself."""
+def _agent(settings: Settings, store: Store, reader: Reader) -> tuple[Sender, Agent]:
+    """The agent that settings make, and what it sends with."""
+    sender, vitals = Sender(settings), Vitals()
+
+    def restoring(reader: Reader) -> Processor:
+        vitals.tried()  # a processor for each batch that is put back
+        return processor(settings, store, reader)
+
+    agent = Agent(
+        processor(settings, store, reader),
+        store,
+        sender,
+        live=settings.run == LIVE,
+        poison_attempts=settings.poison_attempts,
+        batch_records=settings.batch_records,
+        restorer=Restorer(settings, store, reader, sender, restoring),
+        vitals=vitals,
+    )
+    return sender, agent
+
+
+async def _until(stop: asyncio.Event, app: Any, watching: Watchdog) -> None:
+    """Wait for the word to stop; raise where the app stops by itself, or no longer moves."""
     told = asyncio.ensure_future(stop.wait())
     ended = asyncio.ensure_future(app.wait_until_stopped())
+    stalled = asyncio.ensure_future(watching.run())
     try:
-        await asyncio.wait({told, ended}, return_when=asyncio.FIRST_COMPLETED)
-        if not told.done():
+        await asyncio.wait({told, ended, stalled}, return_when=asyncio.FIRST_COMPLETED)
+        if told.done():
+            return
+        if ended.done():
             raise AppFailed(f"the app ended by itself: {app.crash_reason!r}")
+        raise AppStalled(stalled.result())
     finally:
-        for task in (told, ended):
+        for task in (told, ended, stalled):
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task

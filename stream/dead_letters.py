@@ -14,6 +14,8 @@ MAX_ORIGINAL_HEADERS_BYTES = 16 * 1024
 HEADER_OVERHEAD_BYTES = 16  # above the lengths that the format writes, so that empty headers count, too
 MAX_VALUE_BYTES = 512 * 1024
 MAX_KEY_BYTES = 4 * 1024
+PLACE = ("__connect.errors.topic", "__connect.errors.partition", "__connect.errors.offset")
+LETTER = "volteface.letter"  # where the letter's record stood, in one; its last value counts
 
 Headers = Sequence[tuple[str, bytes]]
 
@@ -29,6 +31,8 @@ def dead_letter(
         for name, text in _described(key, value, source, refused).items()
         if name not in names
     ]
+    if names & {*PLACE, LETTER}:  # it came with another letter's place, and must not be taken for that letter
+        added.append((LETTER, source.encode()))
     message = Message(
         TOPIC,
         key if key is None else key[:MAX_KEY_BYTES],
@@ -38,11 +42,8 @@ def dead_letter(
 
 
 def _described(key: bytes | None, value: bytes | None, source: str, refused: Refused) -> dict[str, str]:
-    topic, partition, offset = source.rsplit("/", 2)
     described = {
-        "__connect.errors.topic": topic,
-        "__connect.errors.partition": partition,
-        "__connect.errors.offset": offset,
+        **dict(zip(PLACE, source.rsplit("/", 2), strict=True)),
         "__connect.errors.connector.name": "volteface",
         "__connect.errors.stage": "VALUE_CONVERTER",
         "__connect.errors.class.name": "tracker.parsing",

@@ -1,6 +1,6 @@
 """What stands in outboxes leaves for the topics, and the outboxes are emptied once it is there."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from stream.store.port import ConversationKey, Message, Outbox, Store
@@ -11,6 +11,12 @@ class Sends(Protocol):
 
     async def send(self, messages: Sequence[Message]) -> None:
         """Send, journal entries first, and wait for delivery. Raises SenderUnavailable."""
+        ...
+
+    async def send_with_headers(
+        self, messages: Iterable[tuple[Message, Sequence[tuple[str, bytes]]]]
+    ) -> None:
+        """Send in order and wait for delivery. Raises SenderUnavailable."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""The end of the run's journal, read backwards, and records read where they stand in the log."""
+"""Stretches of the run's journal by offset, without a group."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -24,14 +24,17 @@ _entry = msgspec.json.Decoder(JournalEntry)
 
 
 class Journal:
-    """Reads a run's journal and turns by offset, without a group; made by `reading`."""
+    """Reads a run's journal; made by `reading`."""
 
     def __init__(self, settings: Settings, consumer: AIOKafkaConsumer) -> None:
         self._consumer = consumer
-        self._journal, self._turns = topic(settings, "journal"), topic(settings, "turns")
+        self._journal = topic(settings, "journal")
 
     async def bounds(self, partition: int) -> tuple[int, int]:
-        """The first offset that the journal's partition still holds, and the one after its last."""
+        """The first offset that the journal's partition still holds, and the one after its last.
+
+        Tansu lists the end of a last batch as if it held one record.
+        """
         place = TopicPartition(self._journal, partition)
         self._consumer.assign([place])
         starts = await self._consumer.beginning_offsets([place])
@@ -45,17 +48,6 @@ class Journal:
         """
         messages = [one async for one in self._stretch(TopicPartition(self._journal, partition), first, end)]
         return dict(_decoded(messages))
-
-    async def records(self, partition: int, offsets: Sequence[int]) -> dict[int, Any]:
-        """The messages of the turns topic at these offsets, as far as it still holds them."""
-        if not offsets:
-            return {}
-        wanted, place = set(offsets), TopicPartition(self._turns, partition)
-        self._consumer.assign([place])
-        start = (await self._consumer.beginning_offsets([place]))[place]
-        first, end = max(start, min(wanted)), max(wanted) + 1
-        found = [one async for one in self._stretch(place, first, end) if one.offset in wanted]
-        return {message.offset: message for message in found}
 
     async def _stretch(self, place: TopicPartition, first: int, end: int) -> AsyncIterator[Any]:
         if first >= end:

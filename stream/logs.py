@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import orjson
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
@@ -40,6 +41,13 @@ def configure(settings: Settings) -> None:
     root.addHandler(_handler(settings.log_format == "console"))
     root.setLevel(level)
     _adopt(level)
+
+
+def quiet(settings: Settings) -> None:
+    """As `configure`, for a command whose one line says all that a person needs of a part that is away."""
+    configure(msgspec.structs.replace(settings, log_level="error"))
+    for name in ("aiokafka", "asyncio"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def guarded(logger: WrappedLogger, method: str, event: EventDict) -> EventDict:

@@ -1,26 +1,32 @@
-"""Puts back what Redis lost: entries at the end of the journal whose version the store lacks.
+"""Puts back what Redis lost: entries at the end of the journal that the store lacks.
 
 A failover or a crash of Redis may lose writes of which the topics have already told. Their records are then
 taken from the turns topic once more, in the same order, with the readings that the journal keeps in place of
-the model: the same code makes the same states, ledger, window and events of them, under the same ids.
+the model: the same code makes the same states, ledger, window and events of them, under the same ids. Journal
+entries are not sent again: they stand there, and what is sent again would hide from the next look what is
+still lacking behind it.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
 
 import structlog
 from aiokafka.errors import KafkaError
 
 from models.reader import Reader
-from stream import journal, topics
+from stream import history, journal, topics
 from stream.chain import Item
+from stream.dead_letters import dead_letter
 from stream.delivery import Sends, deliver
+from stream.history import History, MissingTopics
 from stream.journal import Journal
-from stream.processor import Processor
+from stream.lost import Known, Lost, owner_of
+from stream.outbox import JOURNAL
+from stream.processor import Processed, Processor
 from stream.recall import RecallingReader
 from stream.receipts import appended
 from stream.settings import Settings
-from stream.store.port import ConversationKey, Need, Store, StoreUnavailable
+from stream.store.port import ConversationKey, Need, Outbox, Store, StoreUnavailable
 from tracker.keys import LIVE
 from tracker.ledger import JournalEntry
 from tracker.observations import Mark
@@ -29,18 +35,18 @@ from tracker.records import Refused, record_id
 
 log = structlog.get_logger(__name__)
 
-STRETCH = 500  # entries that are looked at first; twice as many each further time
+STRETCH = 1000  # entries that are looked at first; twice as many each further time
 LONGEST_STRETCH = 8000
 MOST_LOST = 20_000  # entries; more are no failover's but a store that was emptied
-BATCH = 500  # records that are put back at once
+BATCH = 500  # records that are fetched and conversations that are asked for at once
 
 
 class JournalUnavailable(Exception):
-    """The journal cannot be read now: pause and try again, take no record before."""
+    """The topics cannot be read now: pause and try again, take no record before."""
 
 
 class Unrestorable(StoreUnavailable):
-    """Redis lacks more than can be put back from the end of the journal: it must be rebuilt."""
+    """Redis lacks what cannot be put back from the ends of the topics: it must be rebuilt."""
 
     def __init__(self, lost: int, why: str) -> None:
         super().__init__(
@@ -51,17 +57,12 @@ class Unrestorable(StoreUnavailable):
 class Restores(Protocol):
     """What puts back what a store lost."""
 
-    async def restore(self, partitions: Collection[int]) -> None:
-        """Put back what the store lacks of these partitions. Raises what makes an agent pause."""
+    def restore(self, partitions: Sequence[int], held: Callable[[int], bool]) -> AsyncIterator[int]:
+        """Each of the partitions once it is whole, but those that are not held any more.
+
+        Raises what makes an agent pause.
+        """
         ...
-
-
-class Place(NamedTuple):
-    """Where a record stands in the log."""
-
-    topic: str
-    partition: int
-    offset: int
 
 
 class Restorer:
@@ -79,105 +80,147 @@ class Restorer:
         self._settings, self._store, self._reader = settings, store, reader
         self._sender, self._processing = sender, processing
 
-    async def restore(self, partitions: Collection[int]) -> None:
-        """Put back what the store lacks of these partitions.
+    async def restore(self, partitions: Sequence[int], held: Callable[[int], bool]) -> AsyncIterator[int]:
+        """Each of the partitions once it is whole, but those that are not held any more.
 
         Raises JournalUnavailable, Unrestorable, and what processing and sending raise.
         """
         try:
             async with journal.reading(self._settings) as read:
-                for partition in sorted(partitions):
-                    await self._restore(read, partition)
-        except (KafkaError, TimeoutError, OSError) as error:
-            raise JournalUnavailable(f"the journal cannot be read: {error!r}") from error
+                for partition in partitions:
+                    lost = await self._lost(read, partition)
+                    if not lost or await self._put_back(partition, lost, held):
+                        yield partition
+        except (KafkaError, TimeoutError, OSError, MissingTopics) as error:
+            raise JournalUnavailable(f"the topics cannot be read: {error!r}") from error
 
-    async def _restore(self, read: Journal, partition: int) -> None:
-        lost = await self._lost(read, partition)
-        if not lost:
-            return
-        records = await self._records(read, partition, lost)
-        recalling = RecallingReader(self._reader, lost)
-        for start in range(0, len(records), BATCH):
-            await self._put_back(self._processing(recalling), records[start : start + BATCH])
-        log.warning("restore.done", partition=partition, records=len(records))
+    async def _lost(self, read: Journal, partition: int) -> Lost:
+        """Backwards in stretches, until one lacks nothing: what a failover loses is the end.
 
-    async def _lost(self, read: Journal, partition: int) -> list[JournalEntry]:
-        """Backwards in stretches, until one lacks nothing: what a failover loses is the end."""
-        first, upper = await read.bounds(partition)
-        found: dict[int, JournalEntry] = {}
-        length = STRETCH
+        Where arrivals are missing before those found, their entries stand further back.
+        """
+        first, end = await read.bounds(partition)
+        lost, length, upper = Lost(), STRETCH, end
         while upper > first:
             lower = max(first, upper - length)
-            lacking = await self._lacking(await read.entries(partition, lower, upper))
-            found |= lacking
-            if not lacking:
-                break
-            if len(found) > MOST_LOST:
-                raise Unrestorable(len(found), "and perhaps more")
+            found = await read.entries(partition, lower, upper)
+            # Beyond the end that is listed some may stand; beyond another stretch they are known.
+            stretch = {at: entry for at, entry in found.items() if at < upper or upper == end}
+            if not lost.add(stretch, await self._known(stretch)) and not lost.gaps:
+                return lost
+            if len(lost) > MOST_LOST:
+                raise Unrestorable(len(lost), "and perhaps more")
             upper, length = lower, min(2 * length, LONGEST_STRETCH)
-        return [entry for _, entry in sorted(found.items())]
+        if lost.gaps:
+            raise Unrestorable(len(lost), f"and {lost.gaps} of which the journal does not tell")
+        return lost
 
-    async def _lacking(self, entries: Mapping[int, JournalEntry]) -> dict[int, JournalEntry]:
-        """Those of the entries that the store never took, or lost."""
+    async def _known(self, stretch: Mapping[int, JournalEntry]) -> Known:
+        """What the store has of the conversations and records of these entries."""
         records: dict[ConversationKey, set[str]] = {}
-        for entry in entries.values():
-            records.setdefault(_owner(entry), set()).add(entry.entry.id)
+        for entry in stretch.values():
+            records.setdefault(owner_of(entry), set()).add(entry.entry.id)
         needs = [Need(key, records=frozenset(ids)) for key, ids in records.items()]
         known: dict[ConversationKey, tuple[int, frozenset[str]]] = {}
         for start in range(0, len(needs), BATCH):
             part = needs[start : start + BATCH]
             for need, loaded in zip(part, await self._store.load(part), strict=True):
                 known[need.key] = loaded.conversation.header.version, loaded.applied
-        return {offset: entry for offset, entry in entries.items() if _lacks(entry, *known[_owner(entry)])}
+        return known
 
-    async def _records(self, read: Journal, partition: int, lost: Sequence[JournalEntry]) -> list[Item]:
-        """The records of lost entries as they stand in the turns topic. Raises Unrestorable."""
-        turns = topics.topic(self._settings, "turns")
-        wanted = {place.offset: entry for entry in lost if (place := _place(entry)) is not None
-                  and (place.topic, place.partition) == (turns, partition)}  # fmt: skip
-        messages = await read.records(partition, sorted(wanted))
-        found = [self._item(message, wanted[offset]) for offset, message in sorted(messages.items())]
-        items = [item for item in found if item is not None]
-        here = {(item.record.tenant, item.record.conversation, record_id(item.record)) for item in items}
-        missing = len({(entry.tenant, entry.conversation, entry.entry.id) for entry in lost} - here)
+    async def _put_back(self, partition: int, lost: Lost, held: Callable[[int], bool]) -> bool:
+        """Whether all of it was put back; not where the partition went to another agent meanwhile."""
+        async with history.reading(self._settings) as past:
+            for waves in _grouped(lost.waves()):
+                messages = await self._messages(past, partition, [entry for wave in waves for entry in wave])
+                for wave in waves:
+                    if not held(partition):
+                        return False
+                    await self._apply(wave, messages)
+        log.warning("restore.done", partition=partition, records=len(lost))
+        return True
+
+    async def _messages(
+        self, past: History, partition: int, entries: Sequence[JournalEntry]
+    ) -> dict[str, Any]:
+        """The messages of entries' records by source, all of them. Raises Unrestorable."""
+        start = f"{topics.topic(self._settings, 'turns')}/{partition}/"
+        offsets = sorted(
+            int(entry.source.removeprefix(start)) for entry in entries if entry.source.startswith(start)
+        )
+        found: dict[str, Any] = {}
+        async for batch in past.records(partition, offsets):
+            found |= {f"{start}{message.offset}": message for message in batch}
+        missing = [entry for entry in entries if not _is_of(found.get(entry.source), entry)]
         if missing:
-            raise Unrestorable(missing, "which the turns topic no longer holds")
-        return items
+            raise Unrestorable(len(missing), "which the turns topic no longer holds")
+        return found
 
-    def _item(self, message: Any, entry: JournalEntry) -> Item | None:
-        try:
-            record = parse_keyed(message.key, message.value)
-        except Refused:
-            return None
-        if record_id(record) != entry.entry.id:
-            return None  # the topic was made anew: another record stands there
-        receipt = appended(message) or (entry.entry.sent_at if Mark.CLAMPED in entry.entry.marks else None)
-        live = self._settings.run == LIVE
-        return Item(message.offset, record, entry.source, receipt if live else None)
-
-    async def _put_back(self, processor: Processor, items: list[Item]) -> None:
+    async def _apply(self, wave: Sequence[JournalEntry], messages: Mapping[str, Any]) -> None:
+        """Apply one record of each of some conversations once more."""
+        processor = self._processing(RecallingReader(self._reader, wave))
+        items = [self._item(index, entry, messages[entry.source]) for index, entry in enumerate(wave)]
         while items:
             result = await processor.process(items)
-            await deliver(result.outboxes, self._store, self._sender)
-            for refusal in result.refusals:  # it was applied once, so this is a defect of ours
-                log.error("restore.refused", reason=refusal.refused.reason.value)
+            await deliver(_unsaid(result.outboxes, wave), self._store, self._sender)
+            await self._refuse(result, wave, messages)
             if result.outage is not None:
                 raise result.outage
             unfinished = set(result.unfinished)
             items = [item for item in items if item.index in unfinished]
 
+    def _item(self, index: int, entry: JournalEntry, message: Any) -> Item:
+        receipt = appended(message) or (entry.entry.sent_at if Mark.CLAMPED in entry.entry.marks else None)
+        live = self._settings.run == LIVE
+        return Item(index, parse_keyed(message.key, message.value), entry.source, receipt if live else None)
 
-def _owner(entry: JournalEntry) -> ConversationKey:
-    return ConversationKey(entry.tenant, entry.conversation)
+    async def _refuse(
+        self, result: Processed, wave: Sequence[JournalEntry], messages: Mapping[str, Any]
+    ) -> None:
+        """It was applied once: other settings or a defect refuse it now. It is not lost in silence."""
+        letters = []
+        for refusal in result.refusals:
+            source, refused = wave[refusal.index].source, refusal.refused
+            log.error("restore.refused", reason=refused.reason.value, field=refused.field)
+            message = messages[source]
+            letters.append(dead_letter(message.key, message.value, message.headers, source, refused))
+        if letters:
+            await self._sender.send_with_headers(letters)
 
 
-def _lacks(entry: JournalEntry, version: int, applied: frozenset[str]) -> bool:
-    """A trimmed ledger does not know an old record any more, but its version is passed."""
-    return entry.header.version > version and entry.entry.id not in applied
+def _grouped(waves: Iterator[list[JournalEntry]]) -> Iterator[list[list[JournalEntry]]]:
+    """Waves whose records are fetched together."""
+    group: list[list[JournalEntry]] = []
+    for wave in waves:
+        group.append(wave)
+        if sum(map(len, group)) >= BATCH:
+            yield group
+            group = []
+    if group:
+        yield group
 
 
-def _place(entry: JournalEntry) -> Place | None:
-    if not entry.source:
-        return None
-    topic, partition, offset = entry.source.rsplit("/", 2)
-    return Place(topic, int(partition), int(offset))
+def _is_of(message: Any, entry: JournalEntry) -> bool:
+    """Whether it is the record of the entry: in a topic that was made anew another may stand there."""
+    if message is None:
+        return False
+    try:
+        record = parse_keyed(message.key, message.value)
+    except Refused:
+        return False
+    said = record.tenant, record.conversation, record_id(record)
+    return said == (entry.tenant, entry.conversation, entry.entry.id)
+
+
+def _unsaid(
+    outboxes: Mapping[ConversationKey, Outbox], wave: Sequence[JournalEntry]
+) -> dict[ConversationKey, Outbox]:
+    """The outboxes without the journal entries that the journal holds."""
+    said = {(owner_of(entry), entry.entry.arrival) for entry in wave}
+    return {
+        key: {
+            arrival: tuple(one for one in sent if one.topic != JOURNAL or (key, arrival) not in said)
+            for arrival, sent in outbox.items()
+        }
+        for key, outbox in outboxes.items()
+    }

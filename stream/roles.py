@@ -17,7 +17,7 @@ from models.reader import Engine, Reader, ReaderUnavailable
 from models.worker import server
 from models.worker.client import ClientConfig, WorkerReader
 from models.worker.lanes import BatchLimits
-from stream import app, routes
+from stream import app, routes, watchdog
 from stream.settings import Settings
 from stream.store.redis import RedisStore
 
@@ -105,10 +105,18 @@ def store(settings: Settings) -> RedisStore:
 
 
 async def agent(settings: Settings, ready: Callable[[], None] = lambda: None) -> None:
-    """Run the agent until SIGTERM or SIGINT. Raises AppFailed, TopicsUnavailable."""
+    """Run the agent until SIGTERM or SIGINT. Raises AppFailed, TopicsUnavailable, OSError.
+
+    A process whose agent stalled has ended with status 1 soon after that.
+    """
     with stopping() as stop:
         read = await reader(settings)
-        await app.run(settings, store(settings), read, stop=stop, ready=ready)
+        try:
+            await app.run(settings, store(settings), read, stop=stop, ready=ready, probed=settings.probes)
+        except app.AppStalled as stalled:
+            log.error("agent.stalled", error=str(stalled))
+            watchdog.end_soon()
+            raise
 
 
 async def everything(settings: Settings, worker_port: int) -> None:
@@ -131,7 +139,7 @@ async def everything(settings: Settings, worker_port: int) -> None:
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if listening.done():
                 read = _worker_reader(settings, f"http://{config.host}:{listening.result()}")
-                await app.run(settings, store(settings), read, stop=stop)
+                await app.run(settings, store(settings), read, stop=stop, probed=settings.probes)
         finally:
             ended.set()  # the agent first: a worker that drains would only hold it up
             await serving

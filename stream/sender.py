@@ -85,9 +85,10 @@ class Sender:
         self, producer: AIOKafkaProducer, message: Message, headers: Headers
     ) -> asyncio.Future[Any]:
         name = topic(self._settings, message.topic)
+        key = b"" if message.key is message.value is None else message.key  # aiokafka asks for one of them
         sent: asyncio.Future[Any]
         try:
-            sent = await producer.send(name, message.value, key=message.key, headers=list(headers))
+            sent = await producer.send(name, message.value, key=key, headers=list(headers))
         except MessageSizeTooLargeError as error:  # above our own limit; a broker's refusal comes later
             sent = asyncio.get_running_loop().create_future()
             sent.set_exception(error)

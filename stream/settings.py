@@ -20,6 +20,7 @@ from stream import routes
 from stream.addresses import (
     BROKER,
     DATABASE,
+    LISTENING,
     REDIS,
     REMOTE,
     WORKER,
@@ -27,6 +28,7 @@ from stream.addresses import (
     check_database,
     check_redis,
     check_worker,
+    listening,
 )
 from stream.options import SettingsError, Source, about, table
 from stream.routes import Route
@@ -160,6 +162,21 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     batch_waves: Annotated[int, about("A conversation's turns in a micro-batch, at most", ge=1, le=1000)] = 32
     batch_seconds: Annotated[float, about("Seconds of a micro-batch's work, at most", gt=0, le=600)] = 10.0
     poison_attempts: Annotated[int, about("Failures that make a record a dead letter", ge=1, le=100)] = 5
+    stall_seconds: Annotated[
+        float,
+        about(
+            "Seconds without progress, beyond what a batch takes, until an agent is not ready; twice as many "
+            "end it; 0: never",
+            ge=0,
+            le=86_400,
+        ),
+    ] = 120.0
+    probes: Annotated[
+        str | None,
+        about(
+            "Where the agent answers /live, /ready and /metrics; unset: nowhere", LISTENING, check=listening
+        ),
+    ] = None
     clock_skew_seconds: Annotated[float, about("How far ahead sent_at may be", ge=0, le=86_400)] = 60.0
     emit_persisted: Annotated[bool, about("Emit an event where nothing moved, too")] = False
 

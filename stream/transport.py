@@ -15,12 +15,16 @@ was done since the last one would be read again by whoever gets it. Here it is c
 """
 
 import asyncio
+from collections.abc import Mapping
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 import faust
 from faust.transport.drivers import aiokafka as driver
 from mode.threads import WorkerThread
+
+from stream.offsets import Partition
 
 FETCH_WAIT_MS = 50
 NO_GENERATION = -1  # what aiokafka sets where the group does not know it any more
@@ -35,6 +39,9 @@ class _Daemon(WorkerThread):  # type: ignore[misc]  # mode and Faust ship no typ
 
 class _Thread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
     Worker = _Daemon
+    # Read by another thread, so replaced and never changed.
+    fetched: Mapping[Partition, int] = MappingProxyType({})  # the last record of each that left for Faust
+    fetches = 0  # that came back
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
@@ -52,6 +59,7 @@ class _Thread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
 
     async def _seek_back(self) -> Any:
         consumer = self._ensure_consumer()
+        self.fetched = {}
         committed = await consumer.seek_to_committed()
         fresh = [tp for tp, offset in committed.items() if not offset and tp in consumer.assignment()]
         if fresh:
@@ -61,6 +69,8 @@ class _Thread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
     async def _fetch_records(self, consumer: Any, *given: Any, **named: Any) -> Any:
         records = await super()._fetch_records(consumer, *given, **named)
         if self.consumer.flow_active:
+            last = {tp: taken[-1].offset for tp, taken in records.items() if taken}
+            self.fetched, self.fetches = {**self.fetched, **last}, self.fetches + 1
             return records
         for tp, taken in records.items():
             if taken and tp in consumer.assignment():

@@ -1,66 +1,82 @@
-"""Which partitions' conversations are known to be whole in the store, since when nobody can have lost any."""
+"""Keeps an agent's partitions whole: the store lacks nothing that the topics tell of them."""
 
 import asyncio
 from contextlib import suppress
 
 import structlog
 
+from models.tracebacks import frames
 from stream.offsets import Partition
 from stream.restore import Restores
+from stream.store.port import Store, StoreReplaced, StoreUnavailable
 
 log = structlog.get_logger(__name__)
 
-CLOSE_SECONDS = 2.0
+LOOK_SECONDS = 5.0  # until a failover is noticed by an agent whose partitions are idle
 
 
 class Wholeness:
-    """Has what the store lacks put back, once for each time that a partition or another server comes."""
+    """Has restored what the store lacks, once for each time that a partition or another server comes."""
 
-    def __init__(self, restorer: Restores | None) -> None:
+    def __init__(self, store: Store, restorer: Restores | None) -> None:
         """Without `restorer`, everything counts as whole."""
-        self._restorer = restorer
+        self._store, self._restorer = store, restorer
+        self._owned: set[Partition] = set()
         self._whole: set[Partition] = set()
-        self._working: set[Partition] = set()
         self._turn = asyncio.Lock()
-        self._looking: set[asyncio.Task[None]] = set()
+        self._came = asyncio.Event()
 
-    async def make(self, partitions: set[Partition]) -> None:
-        """Return when they are whole. Raises what the restorer raises."""
+    def assigned(self, partitions: set[Partition]) -> None:
+        """They came to this agent: they are looked at soon, at the latest before their first record."""
+        self._owned |= partitions
+        self._came.set()
+
+    def revoked(self, partitions: set[Partition]) -> None:
+        """They went to another agent."""
+        self._owned -= partitions
+        self._whole -= partitions
+
+    async def restore(self, partitions: set[Partition]) -> None:
+        """Return when they are whole or have gone. Raises what the restorer raises."""
+        self._owned |= partitions
         if self._restorer is None or partitions <= self._whole:
             return
         async with self._turn:
-            self._working = partitions - self._whole
-            if self._working:
-                await self._restorer.restore({number for _, number in self._working})
-            self._whole |= self._working  # without those that went meanwhile
+            lacking = {partition[1]: partition for partition in partitions & self._owned - self._whole}
+            if not lacking:
+                return
+            restoring = self._restorer.restore(sorted(lacking), lambda number: lacking[number] in self._owned)
+            async for number in restoring:
+                if lacking[number] in self._owned:
+                    self._whole.add(lacking[number])
 
-    def look(self, partitions: set[Partition], outage: tuple[type[Exception], ...]) -> None:
-        """The same beside all else; what an outage prevents is done before the first record is taken."""
-        if self._restorer is not None:
-            task = asyncio.ensure_future(self._look(partitions, outage))
-            self._looking.add(task)
-            task.add_done_callback(self._looking.discard)
+    async def accept(self) -> None:
+        """Another server answers: go on with it, and take nothing for whole.
 
-    async def _look(self, partitions: set[Partition], outage: tuple[type[Exception], ...]) -> None:
+        A look that judges what the old server had has ended then: the store answers nobody until this.
+        """
+        async with self._turn:
+            self._whole.clear()
+            self._store.accept()
+        self._came.set()
+
+    async def keep(self) -> None:
+        """Look again and again, for partitions that are idle; run it beside all else until cancelled."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._came.wait()
+            self._came.clear()
+            await self._look()
+
+    async def _look(self) -> None:
         try:
-            await self.make(partitions)
-        except outage as away:
-            log.warning("restore.postponed", part=type(away).__name__, error=str(away))
-
-    def forget(self, partitions: set[Partition]) -> None:
-        """They went to another agent."""
-        self._whole -= partitions
-        self._working -= partitions
-
-    def doubt(self) -> None:
-        """The store may have lost something of each."""
-        self._whole.clear()
-        self._working.clear()
-
-    async def close(self) -> None:
-        """Look no more."""
-        for task in self._looking:
-            task.cancel()
-        with suppress(TimeoutError):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await asyncio.gather(*self._looking, return_exceptions=True)
+            await self._store.ping()
+            await self.restore(set(self._owned))
+        except StoreReplaced as replaced:
+            log.warning("store.replaced", error=str(replaced))
+            await self.accept()
+        except StoreUnavailable:
+            return  # the agent speaks of it as soon as a record comes
+        except Exception as error:  # whatever it is, no record is taken before it is gone
+            log.warning("restore.postponed", error=type(error).__name__, frames=frames(error))

@@ -10,7 +10,20 @@ import typer
 from models.engine_thread import left_running
 from models.language.settings import InvalidSetting
 from models.language.wheels import WeightsUnavailable
-from stream.cli import agent, demo, doctor, evaluate, replay, track, train, up, worker
+from stream.cli import (
+    agent,
+    dead_letters,
+    demo,
+    doctor,
+    evaluate,
+    rebuild,
+    replay,
+    runs,
+    track,
+    train,
+    up,
+    worker,
+)
 from stream.options import SettingsError
 
 app = typer.Typer(
@@ -23,12 +36,15 @@ app = typer.Typer(
 app.command()(demo.demo)
 app.command()(track.track)
 app.command()(replay.replay)
+app.command()(rebuild.rebuild)
 app.command()(up.up)
 app.command()(agent.agent)
 app.command()(worker.worker)
 app.command()(doctor.doctor)
 app.command("eval")(evaluate.evaluate)
 app.add_typer(train.app, name="train")
+app.add_typer(dead_letters.app, name="dead-letters")
+app.add_typer(runs.app, name="runs")
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ class Servers:
 
     def __init__(self) -> None:
         self._trusted: str | None = None
-        self._found: str | None = None
+        self._found: str | None = None  # the last one that was not
 
     async def check(self, connection: Any) -> None:
         """Raise StoreReplaced where a connection, made anew if it is an old one, leads to another server."""
@@ -46,7 +46,7 @@ _Result = TypeVar("_Result")
 class Exchange:
     """What one event loop says to Redis; at most `size` calls at a time, the others wait their turn."""
 
-    def __init__(self, client: Redis, timeout: float, size: int, servers: "Servers") -> None:
+    def __init__(self, client: Redis, timeout: float, size: int, servers: Servers) -> None:
         self._client, self._servers = client, servers
         self._pool: Any = client.connection_pool
         self._timeout = timeout

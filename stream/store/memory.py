@@ -99,6 +99,9 @@ class MemoryStore:
             for arrival in sent:
                 outbox.pop(arrival, None)
 
+    async def ping(self) -> None:
+        """Memory answers."""
+
     def accept(self) -> None:
         """Nothing to accept: memory is not replaced."""
 

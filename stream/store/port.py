@@ -110,6 +110,10 @@ class Store(Protocol):
         """Empty the outboxes of what was delivered; what is gone already is no error."""
         ...
 
+    async def ping(self) -> None:
+        """Return if it answers."""
+        ...
+
     def accept(self) -> None:
         """Go on with the store as it is: what it lacks will be put back."""
         ...

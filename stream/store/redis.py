@@ -93,6 +93,10 @@ class RedisStore:
             list,
         )
 
+    async def ping(self) -> None:
+        """Return if it answers."""
+        await self._exchange().run([("PING",)], list)
+
     def accept(self) -> None:
         """Take the server that answers now for the one that holds everything."""
         self._servers.accept()

@@ -172,6 +172,8 @@ class Collected:
                 self.values[name].append(msgspec.json.decode(record.value))
             return
         headers = dict(record.headers)
+        if "volteface.status" in headers and record.value is None:  # what an operator did with a letter
+            return
         partition, offset = headers["__connect.errors.partition"], headers["__connect.errors.offset"]
         self.dead_letters[int(partition), int(offset)] = headers, record
 
@@ -243,11 +245,11 @@ def environment(settings: Settings) -> dict[str, str]:
 
 
 @contextlib.contextmanager
-def agent_process(settings: Settings, log: Path) -> Iterator[subprocess.Popen[bytes]]:
+def agent_process(settings: Settings, log: Path, script: str = AGENT) -> Iterator[subprocess.Popen[bytes]]:
     """An agent as a process of its own; killed at the end, unless it has ended before."""
     with log.open("ab") as stream:
         process = subprocess.Popen(
-            [sys.executable, "-c", AGENT], cwd=ROOT, env=environment(settings), stdout=stream, stderr=stream
+            [sys.executable, "-c", script], cwd=ROOT, env=environment(settings), stdout=stream, stderr=stream
         )
     try:
         yield process

@@ -12,6 +12,7 @@ from stream import agent as module
 from stream import isolation
 from stream.agent import CARRIED_RECORDS, Agent
 from stream.chain import Item
+from stream.offsets import Place
 from stream.outbox import FLIPS, JOURNAL
 from stream.processor import Bound, Processed, Processor
 from stream.store.port import ConversationKey, Need
@@ -30,6 +31,7 @@ from tracker.conversation import Rules
 from tracker.records import CreateTurn, Record
 
 A = ConversationKey("default", "a")
+PARTITION = ("volteface.turns", 0)
 TALK: list[Record] = [target(), turn("1"), turn("2", "-1"), turn("3", "+1")]
 
 
@@ -115,7 +117,7 @@ async def test_a_batch_is_applied_sent_and_acked_in_order() -> None:
     assert [message.topic for message in stand.sender.sent[:4]] == [JOURNAL] * 4
     assert len(stand.sender.of(FLIPS)) == 2
     assert (await stand.store.load([Need(A)]))[0].outbox == {}
-    assert stand.agent.finished == 4
+    assert stand.agent.vitals.finished == 4
 
 
 async def test_bad_records_are_dead_letters_and_good_ones_pass() -> None:
@@ -165,6 +167,59 @@ async def test_an_outage_pauses_acks_nothing_and_refuses_nothing(part: str) -> N
     assert stand.sender.letters == []
     assert len(stand.sender.of(JOURNAL)) == 4
     assert await stand.version() == 4
+
+
+async def test_a_pause_is_shown_from_the_first_failure_until_something_is_finished() -> None:
+    stand = Stand()
+    stand.store.down = 2
+    await stand.take(*TALK)
+    first = stand.agent.vitals.paused
+    assert first is not None
+    assert first.part == "StoreUnavailable"
+    await stand.agent.take([])
+    assert stand.agent.vitals.paused == first
+    assert stand.agent.vitals.signs == 2, "each failure is a sign of life"
+    assert stand.agent.vitals.pauses == {"StoreUnavailable": 2}
+    await stand.agent.take([])
+    assert stand.agent.vitals.paused is None
+
+
+async def test_who_has_nothing_left_waits_for_no_part() -> None:
+    stand = Stand()
+    stand.store.down = 1
+    await stand.take(*TALK)
+    stand.agent.forget({PARTITION})
+    await stand.agent.take([])
+    assert stand.agent.vitals.paused is None
+
+
+async def test_it_shows_how_far_a_partition_is_and_what_is_in_hand() -> None:
+    stand = Stand(waves=2)
+    await stand.take(*TALK)
+    assert stand.agent.place(PARTITION) == (Place(begun=3, head=2, acked=2), True)
+    stand.agent._carried.clear()  # as a defect would
+    assert stand.agent.place(PARTITION) == (Place(begun=3, head=2, acked=2), False)
+
+
+async def test_what_is_worked_on_is_in_hand_too() -> None:
+    seen: list[object] = []
+
+    class Looking(CountingReader):
+        async def observe(self, requests: Any) -> Any:
+            seen.append(stand.agent.place(PARTITION))
+            return await super().observe(requests)
+
+    stand = Stand(Looking())
+    await stand.take(target(), turn("1"))
+    assert seen == [(Place(begun=1, head=0, acked=None), True)]
+
+
+async def test_refused_records_are_counted_by_reason_and_every_try_is_a_sign_of_life() -> None:
+    stand = Stand(poison={"2": 1000})
+    before = stand.agent.vitals.signs
+    await stand.agent.take([*stand.partition.events(TALK), stand.partition.event(b"x")])
+    assert stand.agent.vitals.refused == {"failed": 1, "not_json": 1}
+    assert stand.agent.vitals.signs > before + 5
 
 
 async def test_a_reader_that_is_away_keeps_what_was_done_before() -> None:

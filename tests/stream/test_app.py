@@ -1,3 +1,4 @@
+import asyncio
 import datetime as dt
 from pathlib import Path
 from typing import Any
@@ -38,3 +39,44 @@ def test_rules_have_a_policy_for_each_reader(tmp_path: Path) -> None:
         "zh": "strict",
         "yue": "strict",
     }
+
+
+class Running:
+    """A Faust app that runs, or has crashed."""
+
+    crash_reason = "a reason"
+
+    def __init__(self, *, ended: bool = False) -> None:
+        self.ended = ended
+
+    async def wait_until_stopped(self) -> None:
+        if not self.ended:
+            await asyncio.Event().wait()
+
+
+class Watching:
+    """A watchdog that says so at once, or never."""
+
+    def __init__(self, said: str | None = None) -> None:
+        self.said = said
+
+    async def run(self) -> str:
+        if self.said is None:
+            await asyncio.Event().wait()
+        return str(self.said)
+
+
+async def _until(*, told: bool = False, ended: bool = False, said: str | None = None) -> None:
+    stop, watching = asyncio.Event(), Watching(said)
+    if told:
+        stop.set()
+    await app._until(stop, Running(ended=ended), watching)  # type: ignore[arg-type]
+
+
+async def test_an_app_runs_until_it_is_told_to_stop_or_ends_or_stalls() -> None:
+    await _until(told=True)
+    with pytest.raises(app.AppFailed, match="ended by itself: 'a reason'"):
+        await _until(ended=True)
+    with pytest.raises(app.AppStalled, match="partition 3"):
+        await _until(said="partition 3 has not moved")
+    await _until(told=True, ended=True, said="all at once")

@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stream.offsets import Offsets
+from stream.offsets import Offsets, Place
 
 P, Q = ("t", 0), ("t", 1)
 
@@ -68,3 +68,19 @@ def test_only_the_very_one_in_flight_is_held() -> None:
     assert not offsets.holds(P, 2, held)
     offsets.forget({P})
     assert not offsets.holds(P, 1, held)
+
+
+def test_a_place_is_how_far_a_partition_is() -> None:
+    offsets, _ = begun()
+    assert offsets.place(P) == Place(None, None, None)
+    for offset in (4, 6, 9):  # a marker stands between each two
+        offsets.begin(P, offset, offset)
+    assert offsets.place(P) == Place(begun=9, head=4, acked=None)
+    offsets.finish(P, 6)
+    assert offsets.place(P) == Place(begun=9, head=4, acked=None)
+    offsets.finish(P, 4)
+    assert offsets.place(P) == Place(begun=9, head=9, acked=7)
+    offsets.finish(P, 9)
+    assert offsets.place(P) == Place(begun=9, head=None, acked=10)
+    offsets.forget({P})
+    assert offsets.place(P) == offsets.place(Q) == Place()

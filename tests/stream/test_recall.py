@@ -4,13 +4,13 @@ import msgspec
 import pytest
 
 from models.language.rule import RuleEngine
-from models.reader import ExplainRequest, ObserveRequest, ReaderUnavailable
+from models.reader import ExplainRequest, ObserveRequest, ProposeRequest, ReaderUnavailable
 from stream.recall import RecallingReader
 from tests.stream.fakes import START, CountingReader
 from tracker.context import WindowTurn
 from tracker.conversation import Header
 from tracker.ledger import JournalEntry, LedgerEntry
-from tracker.observations import Explanation, Mark, Observation
+from tracker.observations import Explanation, Observation
 from tracker.stances import Stance
 
 
@@ -79,13 +79,13 @@ async def test_another_question_is_asked(other: ObserveRequest) -> None:
     assert inner.observed == [["1"]]
 
 
-async def test_a_turn_counts_as_it_was_read_first() -> None:
-    """A refold marks what it folds under another state; that is not how the turn was read."""
-    first = read(request())
-    stale = msgspec.structs.replace(first, marks=(Mark.STALE,))
-    later = msgspec.structs.replace(journal([stale]).entry, arrival=2)
-    entries = [journal([], changed=[later]), journal([first])]
-    assert await RecallingReader(CountingReader(), entries).observe([request()]) == [first]
+async def test_what_a_correction_read_anew_is_known_from_the_entries_it_changed() -> None:
+    anew = read(request(state=Stance.OPPOSE))
+    later = msgspec.structs.replace(journal([anew]).entry, arrival=2)
+    inner = CountingReader()
+    recalling = RecallingReader(inner, [journal([], changed=[later])])
+    assert await recalling.observe([request(state=Stance.OPPOSE)]) == [anew]
+    assert inner.observed == []
 
 
 async def test_a_flip_is_explained_as_it_was_from_the_same_state() -> None:
@@ -108,6 +108,26 @@ async def test_a_flip_under_another_state_than_was_shown_is_found_by_the_state_i
     inner = CountingReader()
     assert await RecallingReader(inner, [entry]).explain([question]) == [told]
     assert inner.explained == []
+
+
+async def test_a_flip_of_another_revision_is_explained_anew() -> None:
+    asked = request(state=Stance.OPPOSE)
+    _, told = explained(asked, Stance.SUPPORT)
+    inner = CountingReader()
+    edited = msgspec.structs.replace(asked, revision=1)
+    question, _ = explained(edited, Stance.SUPPORT)
+    await RecallingReader(inner, [journal([read(asked)], [told])]).explain([question])
+    assert inner.explained == [["1"]]
+
+
+@pytest.mark.parametrize("awaited", [(), ("found-1",)])
+async def test_targets_are_looked_for_only_where_some_were_found(awaited: tuple[str, ...]) -> None:
+    entry = msgspec.structs.replace(journal([]), header=Header(awaited=awaited))
+    inner = CountingReader(propositions=["whether x"])
+    question = ProposeRequest("a", (WindowTurn("1", "ann", "x"),))
+    [proposal] = await RecallingReader(inner, [entry]).propose([question])
+    assert proposal.proposition == ("whether x" if awaited else None)
+    assert len(inner.asked) == bool(awaited)
 
 
 async def test_a_model_that_is_away_is_an_outage_here_too() -> None:

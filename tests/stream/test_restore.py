@@ -10,19 +10,21 @@ from aiokafka import AIOKafkaProducer
 
 from models.reader import Reader
 from stream import restore, topics
-from stream.chain import Item
+from stream.chain import Item, Refusal
 from stream.delivery import deliver
+from stream.embedded import EmbeddedBroker
 from stream.outbox import JOURNAL
-from stream.processor import Bound, Processor
+from stream.processor import Bound, Processed, Processor
 from stream.restore import JournalUnavailable, Restorer, Unrestorable
-from stream.sender import Sender
+from stream.sender import Sender, SenderUnavailable
 from stream.settings import Settings
 from stream.store.memory import MemoryStore
 from stream.store.port import ConversationKey, Message, Need
 from tests.stream.fakes import START, CountingReader, MemorySender, target, turn
 from tracker import keys, records
 from tracker.conversation import Rules
-from tracker.records import DeleteTurn, EditTurn, Record
+from tracker.observations import Mark
+from tracker.records import DeleteTurn, EditTurn, Reason, Record, Refused
 
 ROOMS = [ConversationKey("default", room) for room in "ab"]
 ABOUT: dict[str, Any] = {"conversation": "a", "sent_at": START + dt.timedelta(minutes=5)}
@@ -33,6 +35,7 @@ COURSE: list[Record] = [
     turn("late", "-1", seconds=15),
     turn("1", "-1", room="b"),
     EditTurn(**ABOUT, turn="0", text="-1"),
+    EditTurn(**ABOUT, turn="2", text="+1", revision=0, id="edit-2"),  # no newer than what it replaces
     DeleteTurn(**ABOUT, turn="3"),
     turn("2", "+1", room="b", seconds=3),
 ]
@@ -59,16 +62,39 @@ class Stand:
         assert not result.refusals
         await deliver(result.outboxes, self.store, self.sender)
 
+    async def losing_after(self, kept: int) -> MemoryStore:
+        """Apply the course, each record by itself; a store that has lost all but its first records."""
+        await self.produce(COURSE)
+        await self.apply(self.items[:kept])
+        survivor = copy.deepcopy(self.store)
+        for item in self.items[kept:]:
+            await self.apply([item])
+        return survivor
+
     def processing(self, store: MemoryStore) -> Any:
         def made(reader: Reader) -> Processor:
             return Processor(store, reader, Rules(), bound=Bound(waves=2))  # some are left for another time
 
         return made
 
-    async def restore(self, store: MemoryStore) -> tuple[MemorySender, CountingReader]:
-        sender, reader = MemorySender(), CountingReader()
-        await Restorer(self.settings, store, reader, sender, self.processing(store)).restore([0])
-        return sender, reader
+    async def restore(
+        self, store: MemoryStore, sender: MemorySender | None = None, *, held: bool = True
+    ) -> tuple[MemorySender, CountingReader, list[int]]:
+        sender, reader = sender or MemorySender(), CountingReader()
+        restorer = Restorer(self.settings, store, reader, sender, self.processing(store))
+        return sender, reader, [one async for one in restorer.restore([0], lambda _: held)]
+
+
+class FailingSender(MemorySender):
+    """Sends so often, and then is away."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.times = times
+
+    async def send(self, messages: Sequence[Message]) -> None:
+        self.down, self.times = int(self.times == 0), self.times - 1
+        await super().send(messages)
 
 
 @pytest.fixture
@@ -93,15 +119,66 @@ async def test_what_was_lost_comes_back_as_it_was(
     stand: Stand, kept: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(restore, "STRETCH", 2)
-    await stand.produce(COURSE)
-    await stand.apply(stand.items[:kept])
-    survivor = copy.deepcopy(stand.store)
-    for item in stand.items[kept:]:
-        await stand.apply([item])
-    sender, reader = await stand.restore(survivor)
+    survivor = await stand.losing_after(kept)
+    sender, reader, whole = await stand.restore(survivor)
+    assert whole == [0]
     assert await contents(survivor) == await contents(stand.store)
-    assert len(sender.of(JOURNAL)) == len(COURSE) - kept
+    assert sender.of(JOURNAL) == []
     assert reader.observed == reader.explained == []
+
+
+async def test_a_restoring_that_broke_off_is_gone_on_with(
+    stand: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(restore, "STRETCH", 2)
+    survivor = await stand.losing_after(2)
+    with pytest.raises(SenderUnavailable):
+        await stand.restore(survivor, FailingSender(3))
+    assert await contents(survivor) != await contents(stand.store)
+    await stand.restore(survivor)
+    assert await contents(survivor) == await contents(stand.store)
+
+
+async def test_a_partition_that_went_is_left_to_another(stand: Stand) -> None:
+    survivor = await stand.losing_after(2)
+    sender, _, whole = await stand.restore(survivor, held=False)
+    assert whole == sender.sent == []
+
+
+async def test_what_is_refused_now_is_a_dead_letter(stand: Stand, monkeypatch: pytest.MonkeyPatch) -> None:
+    survivor = await stand.losing_after(2)
+
+    async def refusing(self: Processor, items: Sequence[Item]) -> Processed:
+        refused = Refused(Reason.TOO_LATE, "sent_at", "time 9 days before receipt", "use replay")
+        return Processed(refusals=[Refusal(item.index, refused) for item in items])
+
+    monkeypatch.setattr(Processor, "process", refusing)
+    sender, _, whole = await stand.restore(survivor)
+    assert whole == [0]
+    assert [headers["volteface.reason"] for _, headers in sender.letters] == [b"too_late"] * (len(COURSE) - 2)
+
+
+async def test_live_records_keep_the_time_they_counted_at(
+    tansu_broker: EmbeddedBroker, topic_prefix: str
+) -> None:
+    """Of a topic without append times, the agent's own clock clamped them, and stands in no message."""
+    settings = Settings(
+        broker=tansu_broker.url, topic_prefix=topic_prefix, partitions=1, broker_idempotence=False
+    )
+    await topics.ensure(settings)
+    stand = Stand(settings)
+    await stand.produce([target(), turn("1", seconds=600)])
+    stand.items = [Item(one.index, one.record, one.source, START) for one in stand.items]
+    await stand.apply(stand.items)
+    [loaded] = await stand.store.load([Need(ROOMS[0])])
+    assert loaded.conversation.header.newest == START
+    survivor = MemoryStore("live")
+    await stand.restore(survivor)
+    [entries] = await stand.store.ledgers(ROOMS[:1])
+    [restored] = await survivor.ledgers(ROOMS[:1])
+    assert Mark.CLAMPED in entries[2].marks
+    assert Mark.CLAMPED in restored[2].marks
+    await stand.sender.close()
 
 
 async def test_what_is_sent_again_is_what_was_sent(stand: Stand) -> None:
@@ -112,8 +189,9 @@ async def test_what_is_sent_again_is_what_was_sent(stand: Stand) -> None:
         messages = [one for outbox in result.outboxes.values() for of_it in outbox.values() for one in of_it]
         await sent.send(messages)
         await deliver(result.outboxes, stand.store, stand.sender)
-    again, _ = await stand.restore(MemoryStore("r"))
-    for name in (JOURNAL, "stances", "flips"):
+    again, *_ = await stand.restore(MemoryStore("r"))
+    assert again.of(JOURNAL) == []
+    for name in ("stances", "flips"):
         assert sent.of(name), name
         assert of_rooms(again, name) == of_rooms(sent, name), name
 
@@ -156,13 +234,35 @@ async def test_what_is_no_entry_of_ours_is_passed_over(stand: Stand) -> None:
     await stand.produce(COURSE[:2])
     await stand.apply(stand.items)
     await stand.sender.send([Message(JOURNAL, b"k", b"not ours"), Message(JOURNAL, b"k", None)])
-    sender, _ = await stand.restore(MemoryStore("r"))
-    assert len(sender.of(JOURNAL)) == 2
+    store = MemoryStore("r")
+    await stand.restore(store)
+    assert await contents(store) == await contents(stand.store)
+
+
+async def test_a_place_past_the_end_of_a_topic_that_was_made_anew_is_none(stand: Stand) -> None:
+    await stand.produce(COURSE[:2])
+    for item in (stand.items[0], Item(1, stand.items[1].record, stand.items[1].source + "00")):
+        await stand.apply([item])
+    with pytest.raises(Unrestorable):
+        await stand.restore(MemoryStore("r"))
+
+
+async def test_an_entry_that_the_journal_never_got_is_not_passed_over(stand: Stand) -> None:
+    """Too large for a topic, perhaps: what came after it would take its place."""
+    await stand.produce(COURSE[:4])
+    for item in stand.items:
+        result = await stand.processing(stand.store)(CountingReader()).process([item])
+        await deliver({} if item.index == 2 else result.outboxes, stand.store, stand.sender)
+        for key, outbox in result.outboxes.items():
+            await stand.store.delivered({key: tuple(outbox)})
+    with pytest.raises(Unrestorable, match="1 of which the journal does not tell"):
+        await stand.restore(MemoryStore("r"))
 
 
 async def test_an_empty_journal_has_lost_nothing(stand: Stand) -> None:
-    sender, _ = await stand.restore(MemoryStore("r"))
+    sender, _, whole = await stand.restore(MemoryStore("r"))
     assert sender.sent == []
+    assert whole == [0]
 
 
 async def test_without_a_broker_the_journal_is_away() -> None:

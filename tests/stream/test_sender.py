@@ -148,3 +148,10 @@ async def test_a_broker_that_is_away_is_unavailable_and_soon_back(
         assert [value for value, _ in await stands(settings, JOURNAL)] == [b"j0", b"j1", b"j2"]
         await sender.close()
         await sender.close()
+
+
+async def test_a_record_without_key_and_value_can_be_a_dead_letter(
+    settings: Settings, sender: Sender
+) -> None:
+    await sender.send_with_headers([(Message("dead-letters", None, None), [("why", b"null")])])
+    assert await stands(settings, "dead-letters") == [(None, {"why": b"null"})]

@@ -66,9 +66,13 @@ def test_what_would_be_dropped_is_put_back(monkeypatch: pytest.MonkeyPatch, flow
 
     monkeypatch.setattr(driver.AIOKafkaConsumerThread, "_fetch_records", fetched)
     client = Client({})
-    records = asyncio.run(thread(client, flow=flow)._fetch_records(client, set(), timeout=1.0))
+    fetching = thread(client, flow=flow)
+    records = asyncio.run(fetching._fetch_records(client, set(), timeout=1.0))
     assert records == (taken if flow else {})
     assert client.sought == ({} if flow else {FRESH: 3})
+    assert (fetching.fetches, fetching.fetched) == ((1, {FRESH: 4, GONE: 9}) if flow else (0, {}))
+    asyncio.run(fetching._seek_back())
+    assert fetching.fetched == {}, "all of it is fetched again"
 
 
 def revoking(monkeypatch: pytest.MonkeyPatch, commit: Any, generation: int = 3) -> list[object]:

@@ -1,108 +1,170 @@
 import asyncio
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 from structlog.testing import capture_logs
 
-from stream.store.port import StoreUnavailable
+from stream import wholeness as module
+from stream.store.memory import MemoryStore
+from stream.store.port import StoreReplaced, StoreUnavailable
 from stream.wholeness import Wholeness
 from tests.stream.fakes import until
 
 P0, P1 = ("turns", 0), ("turns", 1)
-OUTAGE = (StoreUnavailable,)
 
 
 class Restoring:
-    """Counts what it is asked for, and waits and fails as told."""
+    """Keeps what it is asked for, and waits and fails as told."""
 
     def __init__(self) -> None:
         self.asked: list[list[int]] = []
-        self.away = 0
+        self.fails: list[Exception] = []
         self.open = asyncio.Event()
         self.open.set()
 
-    async def restore(self, partitions: Collection[int]) -> None:
-        self.asked.append(sorted(partitions))
-        await self.open.wait()
+    async def restore(self, partitions: Sequence[int], held: Callable[[int], bool]) -> AsyncIterator[int]:
+        self.asked.append(list(partitions))
+        for partition in partitions:
+            await self.open.wait()
+            if self.fails:
+                raise self.fails.pop()
+            if held(partition):
+                yield partition
+
+
+class Replaced(MemoryStore):
+    """Another server answers, until it is accepted."""
+
+    def __init__(self) -> None:
+        super().__init__("r")
+        self.replaced = self.away = False
+
+    async def ping(self) -> None:
         if self.away:
-            self.away -= 1
             raise StoreUnavailable("away")
+        if self.replaced:
+            raise StoreReplaced("another")
+
+    def accept(self) -> None:
+        self.replaced = False
 
 
-async def test_each_partition_is_looked_at_once() -> None:
-    restoring = Restoring()
-    wholeness = Wholeness(restoring)
+class Stand:
+    def __init__(self) -> None:
+        self.store, self.restoring = Replaced(), Restoring()
+        self.wholeness = Wholeness(self.store, self.restoring)
+
+    @property
+    def asked(self) -> list[list[int]]:
+        return self.restoring.asked
+
+
+@pytest.fixture
+async def stand(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stand]:
+    monkeypatch.setattr(module, "LOOK_SECONDS", 0.02)
+    yield Stand()
+
+
+@pytest.fixture
+async def kept(stand: Stand) -> AsyncIterator[Stand]:
+    """The same, with looks beside all else."""
+    task = asyncio.ensure_future(stand.wholeness.keep())
+    yield stand
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)
+    assert task.cancelled()
+
+
+async def test_each_partition_is_restored_once(stand: Stand) -> None:
     for wanted in ({P0}, {P0, P1}, {P0, P1}, set()):
-        await wholeness.make(wanted)
-    assert restoring.asked == [[0], [1]]
+        await stand.wholeness.restore(wanted)
+    assert stand.asked == [[0], [1]]
 
 
-async def test_a_partition_that_was_away_and_a_doubted_store_are_looked_at_again() -> None:
-    restoring = Restoring()
-    wholeness = Wholeness(restoring)
-    await wholeness.make({P0, P1})
-    wholeness.forget({P0})
-    await wholeness.make({P0, P1})
-    wholeness.doubt()
-    await wholeness.make({P0, P1})
-    assert restoring.asked == [[0, 1], [0], [0, 1]]
+async def test_a_partition_that_was_away_is_restored_again(stand: Stand) -> None:
+    await stand.wholeness.restore({P0, P1})
+    stand.wholeness.revoked({P0})
+    await stand.wholeness.restore({P0, P1})
+    assert stand.asked == [[0, 1], [0]]
 
 
-@pytest.mark.parametrize("doubted", [False, True])
-async def test_a_partition_that_goes_while_it_is_looked_at_is_not_whole(doubted: bool) -> None:
-    restoring = Restoring()
-    restoring.open.clear()
-    wholeness = Wholeness(restoring)
-    work = asyncio.ensure_future(wholeness.make({P0, P1}))
-    await until(lambda: restoring.asked)
-    if doubted:
-        wholeness.doubt()
-    else:
-        wholeness.forget({P0})
-    restoring.open.set()
+async def test_another_server_makes_all_of_them_doubtful(stand: Stand) -> None:
+    await stand.wholeness.restore({P0, P1})
+    stand.store.replaced = True
+    await stand.wholeness.accept()
+    assert not stand.store.replaced
+    await stand.wholeness.restore({P1})
+    assert stand.asked == [[0, 1], [1]]
+
+
+async def test_a_partition_that_goes_while_it_is_restored_is_not_whole(stand: Stand) -> None:
+    stand.restoring.open.clear()
+    work = asyncio.ensure_future(stand.wholeness.restore({P0, P1}))
+    await until(lambda: stand.asked)
+    stand.wholeness.revoked({P0})
+    stand.restoring.open.set()
     await work
-    await wholeness.make({P0, P1})
-    assert restoring.asked == [[0, 1], [0, 1] if doubted else [0]]
+    await stand.wholeness.restore({P0, P1})
+    assert stand.asked == [[0, 1], [0]]
 
 
-async def test_what_failed_is_done_again_by_the_first_record() -> None:
-    restoring = Restoring()
-    restoring.away = 1
-    wholeness = Wholeness(restoring)
+async def test_a_server_is_accepted_only_when_no_restoring_is_under_way(stand: Stand) -> None:
+    """It would go on with what the other server had."""
+    stand.restoring.open.clear()
+    work = asyncio.ensure_future(stand.wholeness.restore({P0}))
+    await until(lambda: stand.asked)
+    stand.store.replaced = True
+    accepting = asyncio.ensure_future(stand.wholeness.accept())
+    await asyncio.sleep(0)
+    assert stand.store.replaced
+    stand.restoring.fails = [StoreReplaced("another")]
+    stand.restoring.open.set()
+    with pytest.raises(StoreReplaced):
+        await work
+    await accepting
+    assert not stand.store.replaced
+
+
+async def test_a_partition_that_comes_is_restored_before_its_first_record(kept: Stand) -> None:
+    kept.wholeness.assigned({P0})
+    await until(lambda: kept.asked == [[0]])
+
+
+async def test_an_idle_partition_is_restored_after_a_failover(kept: Stand) -> None:
+    kept.wholeness.assigned({P0})
+    await until(lambda: kept.asked)
+    kept.store.replaced = True
+    await until(lambda: kept.asked == [[0], [0]])
+    assert not kept.store.replaced
+
+
+@pytest.mark.parametrize("failure", [StoreUnavailable("away"), KeyError("a defect")])
+async def test_what_failed_is_tried_again(kept: Stand, failure: Exception) -> None:
+    kept.restoring.fails = [failure]
     with capture_logs() as logs:
-        wholeness.look({P0}, OUTAGE)
-        await until(lambda: logs)
-    assert logs[0]["event"] == "restore.postponed"
-    await wholeness.make({P0})
-    assert restoring.asked == [[0], [0]]
-    await wholeness.close()
+        kept.wholeness.assigned({P0})
+        await until(lambda: len(kept.asked) == 2)
+    said = [line["event"] for line in logs]
+    assert said == ([] if isinstance(failure, StoreUnavailable) else ["restore.postponed"])
 
 
-async def test_two_who_look_at_once_look_one_after_the_other() -> None:
-    restoring = Restoring()
-    restoring.open.clear()
-    wholeness = Wholeness(restoring)
-    wholeness.look({P0}, OUTAGE)
-    record = asyncio.ensure_future(wholeness.make({P0}))
-    await until(lambda: restoring.asked)
-    restoring.open.set()
+async def test_a_store_that_is_away_is_asked_again(kept: Stand) -> None:
+    kept.store.away = True
+    kept.wholeness.assigned({P0})
+    await asyncio.sleep(0)
+    kept.store.away = False
+    await until(lambda: kept.asked == [[0]])
+
+
+async def test_two_at_once_restore_one_after_the_other(kept: Stand) -> None:
+    kept.restoring.open.clear()
+    kept.wholeness.assigned({P0})
+    await until(lambda: kept.asked)
+    record = asyncio.ensure_future(kept.wholeness.restore({P0}))
+    kept.restoring.open.set()
     await record
-    assert restoring.asked == [[0]]
-    await wholeness.close()
-
-
-async def test_closing_ends_a_look() -> None:
-    restoring = Restoring()
-    restoring.open.clear()
-    wholeness = Wholeness(restoring)
-    wholeness.look({P0}, OUTAGE)
-    await until(lambda: restoring.asked)
-    async with asyncio.timeout(1.0):
-        await wholeness.close()
+    assert kept.asked == [[0]]
 
 
 async def test_without_a_restorer_everything_is_whole() -> None:
-    wholeness = Wholeness(None)
-    wholeness.look({P0}, OUTAGE)
-    await wholeness.make({P0})
-    await wholeness.close()
+    await Wholeness(MemoryStore("r"), None).restore({P0})

@@ -1,0 +1,70 @@
+"""A Faust event that stands for one record, with what the agent needs of its message."""
+
+import datetime as dt
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from stream.chain import Item
+from stream.dead_letters import dead_letter
+from stream.offsets import Partition
+from stream.receipts import appended
+from stream.store.port import Message
+from tracker.parsing import parse_keyed
+from tracker.records import Refused
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Delivery:
+    """One record that arrived. Two are never equal: the same record may come again."""
+
+    event: Any  # faust.EventT; Faust ships no types we could check against
+    received: dt.datetime
+
+    @property
+    def partition(self) -> Partition:
+        """The topic and the number of the partition that the record came from."""
+        return self.event.message.topic, self.event.message.partition
+
+    @property
+    def offset(self) -> int:
+        """The record's place in its partition."""
+        offset: int = self.event.message.offset
+        return offset
+
+    @property
+    def source(self) -> str:
+        """Where the record stands in the log."""
+        message = self.event.message
+        return f"{message.topic}/{message.partition}/{message.offset}"
+
+    def receipt(self, live: bool) -> dt.datetime | None:
+        """The broker's append time, or where it has none the agent's; None outside live mode."""
+        if not live:
+            return None
+        return appended(self.event.message) or self.received
+
+    def item(self, index: int, live: bool) -> Item:
+        """The parsed record. Raises Refused."""
+        message = self.event.message
+        return Item(index, parse_keyed(message.key, message.value), self.source, self.receipt(live))
+
+    def dead_letter(self, refused: Refused) -> tuple[Message, Sequence[tuple[str, bytes]]]:
+        """The record as a dead letter."""
+        message = self.event.message
+        return dead_letter(message.key, message.value, tuple(_pairs(message.headers)), self.source, refused)
+
+
+def stale(event: Any) -> bool:
+    """Whether an event was fetched before a rebalance: it is read again, perhaps by another agent.
+
+    Faust skips such events, but those that had left its queue by then still arrive. To ack one would commit
+    past all that is read again.
+    """
+    app = event.app
+    return not app.flow_control.is_active() or event.message.generation_id != app.consumer_generation_id
+
+
+def _pairs(headers: Any) -> Sequence[tuple[str, bytes]]:
+    """Faust gives headers as a mapping, a list of pairs, or None."""
+    return tuple(headers.items() if hasattr(headers, "items") else headers or ())

@@ -1,0 +1,120 @@
+"""The agent takes no record of a partition before the store holds all that the topics tell of it."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+
+import pytest
+
+from stream import agent as module
+from stream.agent import Agent
+from stream.processor import Processor
+from stream.restore import JournalUnavailable
+from stream.store.port import Loaded, Need, StoreReplaced
+from tests.stream.fakes import FlakyStore, MemorySender, Partition, rule, target, turn
+from tracker.conversation import Rules
+from tracker.records import Record
+
+TALK: list[Record] = [target(), turn("1"), turn("2", "-1")]
+
+
+@pytest.fixture(autouse=True)
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(module, "LONGEST_PAUSE_SECONDS", 0.01)
+
+
+class ReplaceableStore(FlakyStore):
+    """Answers nobody after another server came, until that is accepted."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.replaced = False
+
+    async def load(self, needs: Sequence[Need]) -> list[Loaded]:
+        if self.replaced:
+            raise StoreReplaced("another")
+        return await super().load(needs)
+
+    def accept(self) -> None:
+        self.replaced = False
+
+
+class Restoring:
+    """Notes what was acked when it was asked; fails as told."""
+
+    def __init__(self, partition: Partition) -> None:
+        self._partition = partition
+        self.asked: list[tuple[list[int], int]] = []
+        self.fails: list[Exception] = []
+
+    async def restore(self, partitions: Sequence[int], held: Callable[[int], bool]) -> AsyncIterator[int]:
+        self.asked.append((list(partitions), len(self._partition.acked)))
+        if self.fails:
+            raise self.fails.pop()
+        for partition in partitions:
+            yield partition
+
+
+class Stand:
+    def __init__(self) -> None:
+        self.store, self.sender, self.partition = ReplaceableStore(), MemorySender(), Partition()
+        self.restoring = Restoring(self.partition)
+        self.agent = Agent(
+            Processor(self.store, rule(), Rules()),
+            self.store,
+            self.sender,  # type: ignore[arg-type]
+            live=False,
+            restorer=self.restoring,
+        )
+
+    async def take(self, *given: Record) -> None:
+        await self.agent.take(self.partition.events(given))
+
+
+async def test_a_partition_is_restored_once_before_its_first_record() -> None:
+    stand = Stand()
+    await stand.take(*TALK)
+    await stand.take(turn("3"))
+    assert stand.restoring.asked == [([0], 0)]
+    assert stand.partition.acked == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize("failure", [JournalUnavailable("away"), KeyError("a defect")])
+async def test_nothing_is_taken_while_it_cannot_be_restored(failure: Exception) -> None:
+    stand = Stand()
+    stand.restoring.fails = [failure] * 3
+    await stand.take(*TALK)
+    for _ in range(2):
+        await stand.agent.take([])
+        assert stand.partition.acked == []
+    await stand.agent.take([])
+    assert stand.partition.acked == [0, 1, 2]
+    assert stand.sender.letters == []
+
+
+async def test_another_server_is_taken_for_whole_only_when_it_was_restored() -> None:
+    stand = Stand()
+    await stand.take(*TALK)
+    stand.store.replaced = True
+    await stand.take(turn("3"))
+    assert stand.partition.acked == [0, 1, 2]
+    await stand.agent.take([])
+    assert stand.restoring.asked == [([0], 0), ([0], 3)]
+    assert stand.partition.acked == [0, 1, 2, 3]
+
+
+async def test_a_server_that_is_replaced_while_it_is_restored_is_restored_again() -> None:
+    stand = Stand()
+    stand.restoring.fails = [StoreReplaced("another")]
+    await stand.take(*TALK)
+    assert stand.partition.acked == []
+    await stand.agent.take([])
+    assert stand.restoring.asked == [([0], 0), ([0], 0)]
+    assert stand.partition.acked == [0, 1, 2]
+
+
+async def test_a_partition_that_comes_back_is_restored_again() -> None:
+    stand = Stand()
+    await stand.take(*TALK)
+    stand.agent.forget({("volteface.turns", 0)})
+    await stand.take(turn("3"))
+    assert stand.restoring.asked == [([0], 0), ([0], 3)]
