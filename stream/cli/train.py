@@ -113,6 +113,19 @@ def _train(
         trainer.run(taught, dev, lambda step: watch(step.step, step.steps), every)
 
 
+@app.command("average")
+def average(
+    adapters: Annotated[list[Path], typer.Argument(help="Folders of runs that went on from one another.")],
+    out: Annotated[Path, typer.Option(help="Folder of the mean.")],
+) -> None:
+    """Average the weights of encoder adapters into one; fit its thresholds with policy."""
+    from models.training import averaging  # noqa: PLC0415
+
+    with training_run.refusals():
+        averaging.average(adapters, out)
+    typer.echo(f"stored: {out}; next: volteface train policy {out}")
+
+
 @app.command("policy")
 def policy(
     adapter: Adapter,
