@@ -114,10 +114,11 @@ class Agent:
 
     async def _attempt(self, batch: list[Delivery]) -> list[Delivery]:
         """Process and deliver a batch once; returns what is to be done again."""
-        if not batch or not await self._restored(batch):
-            return batch
+        batch = [delivery for delivery in batch if self._holds(delivery)]
+        if not batch:
+            return []
         try:
-            left, outage = await self._process(batch)
+            left, outage = await self._take_whole(batch)
         except StoreReplaced as replaced:
             await self._replaced(replaced)
             return batch
@@ -134,20 +135,20 @@ class Agent:
             await self._wait(outage)
         return left
 
-    async def _restored(self, batch: list[Delivery]) -> bool:
-        """Whether the batch's partitions are whole; no record of theirs is taken before, whatever fails."""
-        try:
-            await self._wholeness.restore({delivery.partition for delivery in batch})
-        except StoreReplaced as replaced:
-            await self._replaced(replaced)
-        except Outage as away:
-            await self._wait(away)
-        except Exception as error:
-            log.error("restore.failed", error=type(error).__name__, frames=frames(error))
-            await self._wait(JournalUnavailable(f"restoring failed: {type(error).__name__}"))
-        else:
-            return True
-        return False
+    async def _take_whole(self, batch: list[Delivery]) -> tuple[list[Delivery], ReaderUnavailable | None]:
+        """Process a batch of partitions that are whole; no record of theirs is taken before, whatever fails.
+
+        No other server is accepted meanwhile: what was read of the old one is committed to the old one alone.
+        """
+        async with self._wholeness.steady:
+            try:
+                await self._wholeness.restore({delivery.partition for delivery in batch})
+            except Outage:
+                raise
+            except Exception as error:
+                log.error("restore.failed", error=type(error).__name__, frames=frames(error))
+                raise JournalUnavailable(f"restoring failed: {type(error).__name__}") from error
+            return await self._process(batch)
 
     async def _replaced(self, replaced: StoreReplaced) -> None:
         await self._wait(replaced)
@@ -212,7 +213,7 @@ class Agent:
         for attempt in range(1, self._poison_attempts):
             await asyncio.sleep(FIRST_PAUSE_SECONDS * attempt)
             try:
-                left, _ = await self._process([delivery])
+                left, _ = await self._take_whole([delivery])
                 return left
             except Outage:
                 return [delivery]

@@ -15,6 +15,7 @@ import structlog
 from models.reader import Reader
 from stream import lag, positions, probes, routes, topics, watchdog
 from stream.agent import Agent
+from stream.answering import Answering
 from stream.kafka import faust_credentials
 from stream.processor import Bound, Processor
 from stream.restore import Restorer
@@ -156,6 +157,7 @@ async def run(
 def _agent(settings: Settings, store: Store, reader: Reader) -> tuple[Sender, Agent]:
     """The agent that settings make, and what it sends with."""
     sender, vitals = Sender(settings), Vitals()
+    reader = Answering(reader, vitals.tried)
 
     def restoring(reader: Reader) -> Processor:
         vitals.tried()  # a processor for each batch that is put back

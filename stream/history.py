@@ -81,11 +81,12 @@ class History:
         at, position = bisect_left(offsets, starts[place]), -SKIP
         self._consumer.assign([place])
         while at < len(offsets):
-            if offsets[at] - position >= SKIP:
+            sought = offsets[at] - position >= SKIP
+            if sought:
                 self._consumer.seek(place, offsets[at])
             batch = await self._next(place, ends[place])
-            if not batch:
-                return
+            if not batch or (sought and batch[0].offset < offsets[at]):
+                return  # past the end of a topic that was made anew, the consumer goes back to its beginning
             position = batch[-1].offset + 1
             after = bisect_left(offsets, position)
             wanted = set(offsets[at:after])

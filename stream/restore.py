@@ -7,7 +7,7 @@ entries are not sent again: they stand there, and what is sent again would hide 
 still lacking behind it.
 """
 
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 import structlog
@@ -20,7 +20,7 @@ from stream.dead_letters import dead_letter
 from stream.delivery import Sends, deliver
 from stream.history import History, MissingTopics
 from stream.journal import Journal
-from stream.lost import Known, Lost, owner_of
+from stream.lost import Known, Lost, owner_of, waves
 from stream.outbox import JOURNAL
 from stream.processor import Processed, Processor
 from stream.recall import RecallingReader
@@ -38,7 +38,8 @@ log = structlog.get_logger(__name__)
 STRETCH = 1000  # entries that are looked at first; twice as many each further time
 LONGEST_STRETCH = 8000
 MOST_LOST = 20_000  # entries; more are no failover's but a store that was emptied
-BATCH = 500  # records that are fetched and conversations that are asked for at once
+BATCH = 500  # records that are put back and conversations that are asked for at once; under STRETCH
+MOST_SEARCHED = 100_000  # entries that are read for one that is missing
 
 
 class JournalUnavailable(Exception):
@@ -110,6 +111,8 @@ class Restorer:
                 return lost
             if len(lost) > MOST_LOST:
                 raise Unrestorable(len(lost), "and perhaps more")
+            if end - lower > MOST_SEARCHED:
+                break
             upper, length = lower, min(2 * length, LONGEST_STRETCH)
         if lost.gaps:
             raise Unrestorable(len(lost), f"and {lost.gaps} of which the journal does not tell")
@@ -131,9 +134,9 @@ class Restorer:
     async def _put_back(self, partition: int, lost: Lost, held: Callable[[int], bool]) -> bool:
         """Whether all of it was put back; not where the partition went to another agent meanwhile."""
         async with history.reading(self._settings) as past:
-            for waves in _grouped(lost.waves()):
-                messages = await self._messages(past, partition, [entry for wave in waves for entry in wave])
-                for wave in waves:
+            for chunk in lost.chunks(BATCH):
+                messages = await self._messages(past, partition, chunk)
+                for wave in waves(chunk):
                     if not held(partition):
                         return False
                     await self._apply(wave, messages)
@@ -186,18 +189,6 @@ class Restorer:
             letters.append(dead_letter(message.key, message.value, message.headers, source, refused))
         if letters:
             await self._sender.send_with_headers(letters)
-
-
-def _grouped(waves: Iterator[list[JournalEntry]]) -> Iterator[list[list[JournalEntry]]]:
-    """Waves whose records are fetched together."""
-    group: list[list[JournalEntry]] = []
-    for wave in waves:
-        group.append(wave)
-        if sum(map(len, group)) >= BATCH:
-            yield group
-            group = []
-    if group:
-        yield group
 
 
 def _is_of(message: Any, entry: JournalEntry) -> bool:

@@ -2,7 +2,8 @@
 
 import asyncio
 import re
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
+from contextlib import asynccontextmanager
 
 import msgspec
 import structlog
@@ -115,19 +116,23 @@ async def drop(settings: Settings, *, force: bool = False) -> Dropped:
 
 
 async def _check_idle(settings: Settings) -> None:
-    """Neither its own agents, nor those of a live run whose prefix makes the very same names of topics."""
-    alike = msgspec.structs.replace(
-        settings, topic_prefix=f"{settings.topic_prefix}.{settings.run}", run=LIVE
-    )
-    for one in (settings, alike):
-        try:
-            async with history.reading(one) as read:
-                agents = await read.members()
-        except MissingTopics:  # a drop that was cut short
-            continue
-        if agents:
+    try:
+        async with history.reading(settings) as read:
+            agents = await read.members()
+    except MissingTopics:  # a drop that was cut short
+        return
+    if agents:
+        group = lag.group(settings)
+        raise NotDropped(f"group {group} has {agents} agents: end them first, or --force where they are gone")
+
+
+async def _check_prefix(settings: Settings) -> None:
+    """The live run of prefix `a.b` has the topics of run `b` of prefix `a`; its keys in Redis tell of it."""
+    prefix = f"{settings.topic_prefix}.{settings.run}"
+    async with _redis(settings) as redis:
+        async for _ in redis.scan_iter(match=f"{prefix}:{LIVE}:*", count=SCANNED):
             raise NotDropped(
-                f"group {lag.group(one)} has {agents} agents: end them first, or --force where they are gone"
+                f"these are the topics of the live run of prefix {prefix}, which is never dropped"
             )
 
 
@@ -143,9 +148,15 @@ async def _delete(admin: AIOKafkaAdminClient, names: list[str]) -> None:
 
 async def _unlink(settings: Settings) -> int:
     """How many keys there were; a scan may find one twice, but it is dropped once."""
+    async with _redis(settings) as redis:
+        return await _unlink_all(redis, f"{settings.topic_prefix}:{keys.escape(settings.run)}:*")
+
+
+@asynccontextmanager
+async def _redis(settings: Settings) -> AsyncIterator[Redis]:
     redis = connect(settings.redis, timeout=REDIS_SECONDS, pool=1, cafile=settings.redis_cafile)
     try:
-        return await _unlink_all(redis, f"{settings.topic_prefix}:{keys.escape(settings.run)}:*")
+        yield redis
     finally:
         async with asyncio.timeout(REDIS_SECONDS):
             await disconnect(redis)

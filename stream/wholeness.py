@@ -23,7 +23,8 @@ class Wholeness:
         self._store, self._restorer = store, restorer
         self._owned: set[Partition] = set()
         self._whole: set[Partition] = set()
-        self._turn = asyncio.Lock()
+        self.steady = asyncio.Lock()  # held while records are taken: then no other server is accepted
+        self._turn = asyncio.Lock()  # of those who restore
         self._came = asyncio.Event()
 
     def assigned(self, partitions: set[Partition]) -> None:
@@ -53,9 +54,9 @@ class Wholeness:
     async def accept(self) -> None:
         """Another server answers: go on with it, and take nothing for whole.
 
-        A look that judges what the old server had has ended then: the store answers nobody until this.
+        Batches and looks that know the old server have ended then: the store answers nobody until this.
         """
-        async with self._turn:
+        async with self.steady, self._turn:
             self._whole.clear()
             self._store.accept()
         self._came.set()

@@ -25,10 +25,11 @@ def average(adapters: Sequence[Path], out: Path) -> None:
         raise FileExistsError(f"{out} holds an adapter; name a new folder")
     mean = _mean([_tensors(adapter) for adapter in adapters], adapters)
     out.mkdir(parents=True, exist_ok=True)
+    # The weights last: a folder that has them is whole.
+    (out / CONFIG).write_bytes(msgspec.json.format(msgspec.json.encode(configs[0]), indent=2))
     partial = out / f"{WEIGHTS}.partial"
     save_file(mean, partial)
     partial.replace(out / WEIGHTS)
-    (out / CONFIG).write_bytes(msgspec.json.format(msgspec.json.encode(configs[0]), indent=2))
 
 
 def _check(adapters: Sequence[Path], configs: Sequence[AdapterConfig]) -> None:

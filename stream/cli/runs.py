@@ -48,6 +48,8 @@ def drop(
     """Delete a run's topics and what Redis holds of it; live is never dropped."""
     given = settings.load({**os.environ, "VOLTEFACE_RUN": run})
     logs.quiet(given)
+    if given.run != run:
+        raise typer.BadParameter("name a run", param_hint="RUN")
     if not yes:
         typer.confirm(f"Delete all topics and states of run {run}?", abort=True, err=True)
     with _failures("drop"):

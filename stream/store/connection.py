@@ -11,7 +11,7 @@ from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
-from redis.exceptions import NoPermissionError
+from redis.exceptions import ResponseError
 
 from stream.addresses import check_redis
 
@@ -94,10 +94,10 @@ async def _introduce(connection: Any) -> None:
 
 
 async def _reply(connection: Any) -> bytes:
-    """Empty where an ACL forbids the command."""
+    """Empty where the command is forbidden or renamed."""
     try:
         reply: bytes = await connection.read_response()
-    except NoPermissionError:
+    except ResponseError:
         return b""
     return reply
 

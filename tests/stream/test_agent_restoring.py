@@ -1,16 +1,19 @@
 """The agent takes no record of a partition before the store holds all that the topics tell of it."""
 
+import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 
 import pytest
 
+from models.reader import ObserveRequest
 from stream import agent as module
 from stream.agent import Agent
 from stream.processor import Processor
 from stream.restore import JournalUnavailable
-from stream.store.port import Loaded, Need, StoreReplaced
-from tests.stream.fakes import FlakyStore, MemorySender, Partition, rule, target, turn
+from stream.store.port import Commit, Loaded, Need, StoreReplaced
+from tests.stream.fakes import CountingReader, FlakyStore, MemorySender, Partition, rule, target, turn
 from tracker.conversation import Rules
+from tracker.observations import Observation
 from tracker.records import Record
 
 TALK: list[Record] = [target(), turn("1"), turn("2", "-1")]
@@ -33,6 +36,11 @@ class ReplaceableStore(FlakyStore):
         if self.replaced:
             raise StoreReplaced("another")
         return await super().load(needs)
+
+    async def commit(self, commits: Sequence[Commit]) -> list[bool]:
+        if self.replaced:
+            raise StoreReplaced("another")
+        return await super().commit(commits)
 
     def accept(self) -> None:
         self.replaced = False
@@ -100,6 +108,43 @@ async def test_another_server_is_taken_for_whole_only_when_it_was_restored() -> 
     await stand.agent.take([])
     assert stand.restoring.asked == [([0], 0), ([0], 3)]
     assert stand.partition.acked == [0, 1, 2, 3]
+
+
+async def test_a_server_is_not_accepted_while_a_batch_is_worked_on() -> None:
+    """The batch knows what the old server had: on the new one it would take a place that is not its own."""
+    stand = Stand()
+    await stand.take(*TALK)
+    reading, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(CountingReader):
+        async def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
+            reading.set()
+            await go_on.wait()
+            return await super().observe(requests)
+
+    stand.agent._processor._reader = Slow()
+    batch = asyncio.ensure_future(stand.take(turn("3")))
+    await reading.wait()
+    stand.store.replaced = True
+    accepting = asyncio.ensure_future(stand.agent._wholeness.accept())
+    await asyncio.sleep(0)
+    assert stand.store.replaced
+    go_on.set()
+    await batch
+    await accepting
+    assert stand.partition.acked == [0, 1, 2]
+    await stand.agent.take([])
+    assert stand.partition.acked == [0, 1, 2, 3]
+
+
+async def test_a_poisoned_record_too_waits_until_its_partition_is_whole() -> None:
+    stand = Stand()
+    stand.restoring.fails = [KeyError("a defect")] * 9
+    await stand.take(target())
+    for _ in range(8):
+        await stand.agent.take([])
+    assert stand.partition.acked == []
+    assert stand.sender.letters == []
 
 
 async def test_a_server_that_is_replaced_while_it_is_restored_is_restored_again() -> None:

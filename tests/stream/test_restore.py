@@ -239,9 +239,10 @@ async def test_what_is_no_entry_of_ours_is_passed_over(stand: Stand) -> None:
     assert await contents(store) == await contents(stand.store)
 
 
-async def test_a_place_past_the_end_of_a_topic_that_was_made_anew_is_none(stand: Stand) -> None:
+@pytest.mark.parametrize("beyond", ["00", "00000"], ids=["near", "far"])
+async def test_a_place_past_the_end_of_a_topic_that_was_made_anew_is_none(stand: Stand, beyond: str) -> None:
     await stand.produce(COURSE[:2])
-    for item in (stand.items[0], Item(1, stand.items[1].record, stand.items[1].source + "00")):
+    for item in (stand.items[0], Item(1, stand.items[1].record, stand.items[1].source + beyond)):
         await stand.apply([item])
     with pytest.raises(Unrestorable):
         await stand.restore(MemoryStore("r"))
