@@ -105,6 +105,7 @@ async def drop(settings: Settings, *, force: bool = False) -> Dropped:
             for one in topics.described(settings)
             if (name := topics.topic(settings, one.name)) in existing
         ]
+        await _check_prefix(settings)
         if not force:
             await _check_idle(settings)
         gone = await _unlink(settings)
