@@ -89,17 +89,20 @@ class Restorer:
         try:
             async with journal.reading(self._settings) as read:
                 for partition in partitions:
-                    lost = await self._lost(read, partition)
+                    lost, full = await self._lost(read, partition)
                     if not lost or await self._put_back(partition, lost, held):
+                        await self._empty(full)
                         yield partition
         except (KafkaError, TimeoutError, OSError, MissingTopics) as error:
             raise JournalUnavailable(f"the topics cannot be read: {error!r}") from error
 
-    async def _lost(self, read: Journal, partition: int) -> Lost:
-        """Backwards in stretches, until one lacks nothing: what a failover loses is the end.
+    async def _lost(self, read: Journal, partition: int) -> tuple[Lost, list[ConversationKey]]:
+        """What is lacking, and the conversations met on the way whose outboxes hold something.
 
-        Where arrivals are missing before those found, their entries stand further back.
+        Backwards in stretches, until one lacks nothing: what a failover loses is the end. Where arrivals are
+        missing before those found, their entries stand further back.
         """
+        full: set[ConversationKey] = set()
         first, end = await read.bounds(partition)
         lost, length, upper = Lost(), STRETCH, end
         while upper > first:
@@ -107,8 +110,8 @@ class Restorer:
             found = await read.entries(partition, lower, upper)
             # Beyond the end that is listed some may stand; beyond another stretch they are known.
             stretch = {at: entry for at, entry in found.items() if at < upper or upper == end}
-            if not lost.add(stretch, await self._known(stretch)) and not lost.gaps:
-                return lost
+            if not lost.add(stretch, await self._known(stretch, full)) and not lost.gaps:
+                break
             if len(lost) > MOST_LOST:
                 raise Unrestorable(len(lost), "and perhaps more")
             if end - lower > MOST_SEARCHED:
@@ -116,10 +119,18 @@ class Restorer:
             upper, length = lower, min(2 * length, LONGEST_STRETCH)
         if lost.gaps:
             raise Unrestorable(len(lost), f"and {lost.gaps} of which the journal does not tell")
-        return lost
+        return lost, sorted(full)
 
-    async def _known(self, stretch: Mapping[int, JournalEntry]) -> Known:
-        """What the store has of the conversations and records of these entries."""
+    async def _empty(self, full: list[ConversationKey]) -> None:
+        """Send what stands in outboxes: that it was delivered may be what the store has lost, too."""
+        for start in range(0, len(full), BATCH):
+            part = full[start : start + BATCH]
+            loaded = await self._store.load([Need(key) for key in part])
+            outboxes = {key: one.outbox for key, one in zip(part, loaded, strict=True)}
+            await deliver(outboxes, self._store, self._sender)
+
+    async def _known(self, stretch: Mapping[int, JournalEntry], full: set[ConversationKey]) -> Known:
+        """What the store has of these conversations and records; `full` takes those with outboxes."""
         records: dict[ConversationKey, set[str]] = {}
         for entry in stretch.values():
             records.setdefault(owner_of(entry), set()).add(entry.entry.id)
@@ -129,6 +140,8 @@ class Restorer:
             part = needs[start : start + BATCH]
             for need, loaded in zip(part, await self._store.load(part), strict=True):
                 known[need.key] = loaded.conversation.header.version, loaded.applied
+                if loaded.outbox:
+                    full.add(need.key)
         return known
 
     async def _put_back(self, partition: int, lost: Lost, held: Callable[[int], bool]) -> bool:

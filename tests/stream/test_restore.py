@@ -260,6 +260,20 @@ async def test_an_entry_that_the_journal_never_got_is_not_passed_over(stand: Sta
         await stand.restore(MemoryStore("r"))
 
 
+async def test_outboxes_that_still_hold_something_are_sent_and_emptied(stand: Stand) -> None:
+    """That they were delivered is a write, too, and may be lost; their conversation may never speak again."""
+    await stand.produce(COURSE[:4])
+    for item in stand.items:
+        result = await stand.processing(stand.store)(CountingReader()).process([item])
+        for outbox in result.outboxes.values():
+            await stand.sender.send([message for sent in outbox.values() for message in sent])
+    [before] = await stand.store.load([Need(ROOMS[0])])
+    assert before.outbox
+    sender, *_ = await stand.restore(stand.store)
+    assert len(sender.of(JOURNAL)) == len(COURSE[:4])
+    assert [one.outbox for one in await stand.store.load([Need(key) for key in ROOMS])] == [{}, {}]
+
+
 async def test_an_empty_journal_has_lost_nothing(stand: Stand) -> None:
     sender, _, whole = await stand.restore(MemoryStore("r"))
     assert sender.sent == []
