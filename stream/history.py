@@ -2,7 +2,7 @@
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -60,19 +60,44 @@ class History:
             async for batch in self._whole(places[start : start + AT_ONCE]):
                 yield batch
 
-    async def _whole(self, places: Sequence[TopicPartition]) -> AsyncIterator[list[Any]]:
+    async def bounds(self, name: Name, partition: int) -> tuple[int, int]:
+        """The first offset that a partition still holds, and the one after its last.
+
+        Tansu lists the end of a last batch as if it held one record.
+        """
+        [place] = places = [TopicPartition(topic(self._settings, name), partition)]
         starts, ends = await self._bounds(places)
-        self._consumer.assign(places)
-        for place in places:
-            self._consumer.seek(place, starts[place])
-        while left := [place for place in places if await self._consumer.position(place) < ends[place]]:
+        return starts[place], ends[place]
+
+    async def stretch(self, name: Name, partition: int, first: int, end: int) -> AsyncIterator[list[Any]]:
+        """The messages from `first` to before `end`, and what is fetched with them from beyond."""
+        place = TopicPartition(topic(self._settings, name), partition)
+        async for batch in self._between({place: first}, {place: end}):
+            yield batch
+
+    async def _whole(self, places: Sequence[TopicPartition]) -> AsyncIterator[list[Any]]:
+        async for batch in self._between(*await self._bounds(places)):
+            yield batch
+
+    async def _between(
+        self, starts: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]
+    ) -> AsyncIterator[list[Any]]:
+        self._consumer.assign([*starts])
+        for place, start in starts.items():
+            self._consumer.seek(place, start)
+        while left := await self._unread(ends):
             async with asyncio.timeout(READ_SECONDS):
                 batches: dict[Any, list[Any]] = {}
                 # Where the last records are gone, positions move without any.
-                while not batches and any([await self._consumer.position(one) < ends[one] for one in left]):
+                while left and not batches:
                     batches = await self._consumer.getmany(*left, timeout_ms=POLL_MS)
+                    left = await self._unread(ends)
             for batch in batches.values():
                 yield batch
+
+    async def _unread(self, ends: Mapping[TopicPartition, int]) -> list[TopicPartition]:
+        async with asyncio.timeout(CALL_SECONDS):
+            return [place for place, end in ends.items() if await self._consumer.position(place) < end]
 
     async def records(self, partition: int, offsets: Sequence[int]) -> AsyncIterator[list[Any]]:
         """The messages of the turns topic at these offsets, given in order, as far as it still holds them."""

@@ -8,7 +8,6 @@ import datetime as dt
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
 
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import MessageSizeTooLargeError
@@ -17,7 +16,7 @@ from stream import history
 from stream.kafka import REQUEST_TIMEOUT_SECONDS, running
 from stream.letter_log import Asked, Ends, Log, opened
 from stream.letters import CannotRetry, Letter, Status, again, marked, whole
-from stream.sender import ToSend
+from stream.sender import ToSend, begun
 from stream.settings import Settings
 from stream.topics import topic
 from tracker.records import Refused
@@ -54,9 +53,10 @@ class Desk:
         done = Done(missing=asked.ids)
         async with aclosing(self._log.chosen(asked)) as letters:
             async for chunk in _chunks(letters):
-                sent = await self._sent_again(chunk, edited, fix_key)
+                sent, failures = await self._sent_again(chunk, edited, fix_key)
                 await self._mark(sent, Status.RETRIED)
                 _count(done, chunk, sent)
+                _raise_first(failures)
         return done
 
     async def drop(self, asked: Asked) -> Done:
@@ -70,8 +70,8 @@ class Desk:
 
     async def _sent_again(
         self, letters: Sequence[Letter], edited: bytes | None, fix_key: bool
-    ) -> list[Letter]:
-        """Those whose records the broker took; of the others it is told why."""
+    ) -> tuple[list[Letter], list[BaseException | None]]:
+        """Those whose records the broker took, and how the others failed; what cannot be sent is told."""
         made: list[tuple[Letter, ToSend]] = []
         for letter in letters:
             try:
@@ -79,11 +79,12 @@ class Desk:
                 made.append((letter, again(given, edited, fix_key)))
             except (CannotRetry, Refused) as error:
                 self._tell(letter.id, str(error))
-        results = await self._send([(message, None) for _, message in made])
-        for (letter, _), taken in zip(made, results, strict=True):
-            if not taken:
+        failures = await self._send([(message, None) for _, message in made])
+        for (letter, _), failure in zip(made, failures, strict=True):
+            if isinstance(failure, MessageSizeTooLargeError):
                 self._tell(letter.id, "the broker finds its record too large; use --edit with a shorter one")
-        return [letter for (letter, _), taken in zip(made, results, strict=True) if taken]
+        taken = [letter for (letter, _), failure in zip(made, failures, strict=True) if failure is None]
+        return taken, failures
 
     async def _whole(self, letter: Letter) -> Letter:
         """The letter with all of its record: what was cut is read where it stood. Raises CannotRetry."""
@@ -104,30 +105,22 @@ class Desk:
     async def _mark(self, letters: Sequence[Letter], status: Status) -> None:
         now = dt.datetime.now(dt.UTC)
         # The partition is named: a key that is null would choose any.
-        await self._send([(marked(one, status, self._by, now), one.partition) for one in letters])
+        said = [(marked(one, status, self._by, now), one.partition) for one in letters]
+        _raise_first(await self._send(said))
 
-    async def _send(self, messages: Sequence[tuple[ToSend, int | None]]) -> list[bool]:
-        """Send and wait for delivery; whether each was taken, or is too large, the only way to fail."""
+    async def _send(self, messages: Sequence[tuple[ToSend, int | None]]) -> list[BaseException | None]:
+        """Send and wait for delivery; what became of each, None where it is there."""
         async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
-            sent = [await self._send_one(given, partition) for given, partition in messages]
+            sent = [await begun(self._producer, self._settings, given, place) for given, place in messages]
             results = await asyncio.gather(*sent, return_exceptions=True)
-        for result in results:
-            if isinstance(result, BaseException) and not isinstance(result, MessageSizeTooLargeError):
-                raise result
-        return [not isinstance(result, MessageSizeTooLargeError) for result in results]
+        return [result if isinstance(result, BaseException) else None for result in results]
 
-    async def _send_one(self, given: ToSend, partition: int | None) -> asyncio.Future[Any]:
-        message, headers = given
-        # aiokafka sends nothing that has neither key nor value.
-        key = b"" if message.key is None and message.value is None else message.key
-        where: dict[str, Any] = {"key": key, "headers": list(headers), "partition": partition}
-        sent: asyncio.Future[Any]
-        try:
-            sent = await self._producer.send(topic(self._settings, message.topic), message.value, **where)
-        except MessageSizeTooLargeError as error:  # above our own limit; a broker's refusal comes later
-            sent = asyncio.get_running_loop().create_future()
-            sent.set_exception(error)
-        return sent
+
+def _raise_first(failures: Sequence[BaseException | None]) -> None:
+    """Raise the first that is more than a record too large."""
+    for failure in failures:
+        if failure is not None and not isinstance(failure, MessageSizeTooLargeError):
+            raise failure
 
 
 def _count(done: Done, chunk: Sequence[Letter], dealt_with: Sequence[Letter]) -> None:

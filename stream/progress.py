@@ -124,7 +124,7 @@ class Progress:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._marks: dict[tuple[Partition, Due], _Mark] = {}
+        self._marks: dict[Partition, dict[Due, _Mark]] = {}
         self._fetches = -1
 
     def look(self, now: float, look: Look) -> dict[Partition, Judgement]:
@@ -132,23 +132,24 @@ class Progress:
         # Faust fetches for all partitions in one loop, which stands still while the agent's queue is full.
         crowded = look.fetches == self._fetches and any(facts.before_agent for facts in look.facts.values())
         self._fetches = look.fetches
-        marks = {
-            (partition, due): self._mark(partition, due, value, now)
+        self._marks = {
+            partition: {
+                due: self._mark(partition, due, value, now)
+                for due, value in _dues(facts, look.signs, crowded).items()
+            }
             for partition, facts in look.facts.items()
-            for due, value in _dues(facts, look.signs, crowded).items()
         }
-        self._marks = marks
         return {
             partition: self._judgement(
                 facts,
-                {due: now - mark.since for (of, due), mark in marks.items() if of == partition},
+                {due: now - mark.since for due, mark in self._marks[partition].items()},
                 look.paused,
             )
             for partition, facts in look.facts.items()
         }
 
     def _mark(self, partition: Partition, due: Due, value: object, now: float) -> _Mark:
-        before = self._marks.get((partition, due))
+        before = self._marks.get(partition, {}).get(due)
         return before if before and before.value == value else _Mark(value, now)
 
     def _judgement(self, facts: Facts, quiet: Mapping[Due, float], paused: bool) -> Judgement:

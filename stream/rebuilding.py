@@ -17,8 +17,9 @@ import structlog
 from aiokafka.errors import KafkaError
 
 from stream import history, unfinished
+from stream.entries import Unreadable, decoded
 from stream.history import History, MissingTopics
-from stream.scratch import Scratch, Unreadable, decoded, scratch
+from stream.scratch import Scratch, scratch
 from stream.settings import Settings
 from stream.steps import Steps
 from stream.store.port import Commit, ConversationKey, Need, Store

@@ -7,19 +7,19 @@ entries are not sent again: they stand there, and what is sent again would hide 
 still lacking behind it.
 """
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import structlog
 from aiokafka.errors import KafkaError
 
 from models.reader import Reader
-from stream import history, journal, topics
+from stream import history
 from stream.chain import Item
 from stream.dead_letters import dead_letter
 from stream.delivery import Sends, deliver
+from stream.entries import Unreadable, decoded, place_of, record_of
 from stream.history import History, MissingTopics
-from stream.journal import Journal
 from stream.lost import Known, Lost, owner_of, waves
 from stream.outbox import JOURNAL
 from stream.processor import Processed, Processor
@@ -31,7 +31,6 @@ from tracker.keys import LIVE
 from tracker.ledger import JournalEntry
 from tracker.observations import Mark
 from tracker.parsing import parse_keyed
-from tracker.records import Refused, record_id
 
 log = structlog.get_logger(__name__)
 
@@ -87,29 +86,30 @@ class Restorer:
         Raises JournalUnavailable, Unrestorable, and what processing and sending raise.
         """
         try:
-            async with journal.reading(self._settings) as read:
+            async with history.reading(self._settings) as past:
                 for partition in partitions:
-                    lost, full = await self._lost(read, partition)
-                    if not lost or await self._put_back(partition, lost, held):
+                    lost, full = await self._lost(past, partition)
+                    if not lost or await self._put_back(past, partition, lost, held):
                         await self._empty(full)
                         yield partition
         except (KafkaError, TimeoutError, OSError, MissingTopics) as error:
             raise JournalUnavailable(f"the topics cannot be read: {error!r}") from error
 
-    async def _lost(self, read: Journal, partition: int) -> tuple[Lost, list[ConversationKey]]:
+    async def _lost(self, past: History, partition: int) -> tuple[Lost, list[ConversationKey]]:
         """What is lacking, and the conversations met on the way whose outboxes hold something.
 
         Backwards in stretches, until one lacks nothing: what a failover loses is the end. Where arrivals are
         missing before those found, their entries stand further back.
         """
         full: set[ConversationKey] = set()
-        first, end = await read.bounds(partition)
+        first, end = await past.bounds("journal", partition)
         lost, length, upper = Lost(), STRETCH, end
         while upper > first:
             lower = max(first, upper - length)
-            found = await read.entries(partition, lower, upper)
+            batches = past.stretch("journal", partition, lower, upper)
+            messages = [message async for batch in batches for message in batch]
             # Beyond the end that is listed some may stand; beyond another stretch they are known.
-            stretch = {at: entry for at, entry in found.items() if at < upper or upper == end}
+            stretch = {at: entry for at, entry in _decoded(messages) if at < upper or upper == end}
             if not lost.add(stretch, await self._known(stretch, full)) and not lost.gaps:
                 break
             if len(lost) > MOST_LOST:
@@ -144,15 +144,14 @@ class Restorer:
                     full.add(need.key)
         return known
 
-    async def _put_back(self, partition: int, lost: Lost, held: Callable[[int], bool]) -> bool:
+    async def _put_back(self, past: History, partition: int, lost: Lost, held: Callable[[int], bool]) -> bool:
         """Whether all of it was put back; not where the partition went to another agent meanwhile."""
-        async with history.reading(self._settings) as past:
-            for chunk in lost.chunks(BATCH):
-                messages = await self._messages(past, partition, chunk)
-                for wave in waves(chunk):
-                    if not held(partition):
-                        return False
-                    await self._apply(wave, messages)
+        for chunk in lost.chunks(BATCH):
+            messages = await self._messages(past, partition, chunk)
+            for wave in waves(chunk):
+                if not held(partition):
+                    return False
+                await self._apply(wave, messages)
         log.warning("restore.done", partition=partition, records=len(lost))
         return True
 
@@ -160,16 +159,17 @@ class Restorer:
         self, past: History, partition: int, entries: Sequence[JournalEntry]
     ) -> dict[str, Any]:
         """The messages of entries' records by source, all of them. Raises Unrestorable."""
-        start = f"{topics.topic(self._settings, 'turns')}/{partition}/"
-        offsets = sorted(
-            int(entry.source.removeprefix(start)) for entry in entries if entry.source.startswith(start)
-        )
+        places = {entry.source: place_of(entry.source, past.turns) for entry in entries}
+        offsets = sorted(place.offset for place in places.values() if place and place.partition == partition)
+        read = {one.offset: one async for batch in past.records(partition, offsets) for one in batch}
         found: dict[str, Any] = {}
-        async for batch in past.records(partition, offsets):
-            found |= {f"{start}{message.offset}": message for message in batch}
-        missing = [entry for entry in entries if not _is_of(found.get(entry.source), entry)]
-        if missing:
-            raise Unrestorable(len(missing), "which the turns topic no longer holds")
+        for entry in entries:
+            place = places[entry.source]
+            message = read.get(place.offset) if place and place.partition == partition else None
+            if message is not None and record_of(entry, message.key, message.value) is not None:
+                found[entry.source] = message
+        if len(found) < len(entries):
+            raise Unrestorable(len(entries) - len(found), "which the turns topic no longer holds")
         return found
 
     async def _apply(self, wave: Sequence[JournalEntry], messages: Mapping[str, Any]) -> None:
@@ -204,16 +204,12 @@ class Restorer:
             await self._sender.send_with_headers(letters)
 
 
-def _is_of(message: Any, entry: JournalEntry) -> bool:
-    """Whether it is the record of the entry: in a topic that was made anew another may stand there."""
-    if message is None:
-        return False
-    try:
-        record = parse_keyed(message.key, message.value)
-    except Refused:
-        return False
-    said = record.tenant, record.conversation, record_id(record)
-    return said == (entry.tenant, entry.conversation, entry.entry.id)
+def _decoded(messages: Sequence[Any]) -> Iterator[tuple[int, JournalEntry]]:
+    for message in messages:
+        try:
+            yield message.offset, decoded(message.value)
+        except Unreadable:
+            log.warning("journal.unreadable", partition=message.partition, offset=message.offset)
 
 
 def _unsaid(

@@ -6,11 +6,12 @@ A conversation is a room here, by its Kafka key; all that it has of a run is loo
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import unquote
 
 import msgspec
 
+from stream.entries import MOST_VERSION, Place, Unreadable, decoded
 from tracker import keys, rebuild
 from tracker.ledger import HeaderRow, JournalEntry, StateRow
 from tracker.rebuild import Course, Rows
@@ -36,44 +37,10 @@ INSERT INTO states VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET version = exclu
 """
 _TOMBSTONE = "INSERT INTO states VALUES (?, ?, 0, NULL) ON CONFLICT DO UPDATE SET value = NULL"
 
-_entry = msgspec.json.Decoder(JournalEntry)
 _header = msgspec.json.Decoder(HeaderRow)
 _state = msgspec.json.Decoder(StateRow)
 
-_MOST = 2**63 - 1  # of an integer of SQLite
-
 Raw = tuple[bytes | None, bytes | None]  # a message's key and value
-
-
-class Unreadable(ValueError):
-    """A message that is none of ours."""
-
-
-class Place(NamedTuple):
-    """Where a record stands in the turns topic."""
-
-    partition: int
-    offset: int
-
-
-def place_of(source: str, topic: str) -> Place | None:
-    """Where a journal entry says that its record stands; None where that is not in this topic."""
-    name, _, place = source.partition("/")
-    partition, _, offset = place.partition("/")
-    if name != topic or not (partition.isdecimal() and offset.isdecimal()):
-        return None
-    return Place(int(partition), int(offset))
-
-
-def decoded(raw: bytes | None) -> JournalEntry:
-    """A journal entry from its bytes. Raises Unreadable."""
-    try:
-        entry = _entry.decode(raw or b"")
-    except msgspec.MsgspecError as error:
-        raise Unreadable(str(error)) from error
-    if not 0 < entry.entry.arrival == entry.header.version <= _MOST:
-        raise Unreadable("an entry that is not of its header's version")
-    return entry
 
 
 def _version(raw: bytes, *, header: bool) -> int:
@@ -82,7 +49,7 @@ def _version(raw: bytes, *, header: bool) -> int:
         version = _header.decode(raw).header.version if header else _state.decode(raw).version
     except msgspec.MsgspecError as error:
         raise Unreadable(str(error)) from error
-    if not 0 <= version <= _MOST:
+    if not 0 <= version <= MOST_VERSION:
         raise Unreadable("a row of no version")
     return version
 
@@ -146,7 +113,7 @@ class Scratch:
         found = self._all(
             "SELECT value FROM journal WHERE room = ? AND arrival > ? AND arrival <= ?", room, after, upto
         )
-        return rebuild.in_order(_entry.decode(value) for (value,) in found)
+        return rebuild.in_order(decoded(value) for (value,) in found)
 
     def count(self, room: bytes, after: int, upto: int) -> int:
         """How many entries there are between two versions, the second one included."""

@@ -32,6 +32,22 @@ class SenderUnavailable(Exception):
     """The broker did not confirm what was sent: send all of it again."""
 
 
+async def begun(
+    producer: AIOKafkaProducer, settings: Settings, given: ToSend, partition: int | None = None
+) -> asyncio.Future[Any]:
+    """Begin to send to a topic of the run; the future ends with the delivery."""
+    message, headers = given
+    key = b"" if message.key is message.value is None else message.key  # aiokafka asks for one of them
+    where: dict[str, Any] = {"key": key, "headers": list(headers), "partition": partition}
+    sent: asyncio.Future[Any]
+    try:
+        sent = await producer.send(topic(settings, message.topic), message.value, **where)
+    except MessageSizeTooLargeError as error:  # above our own limit; a broker's refusal comes later
+        sent = asyncio.get_running_loop().create_future()
+        sent.set_exception(error)
+    return sent
+
+
 class Sender:
     """A producer for a run's topics, made anew after a failure.
 
@@ -64,7 +80,7 @@ class Sender:
     async def _attempt(self, messages: list[ToSend]) -> list[ToSend]:
         """Send and wait; returns what failed since a message before it was too large, which is told."""
         producer = await self._started()
-        sent = [await self._send_one(producer, message, headers) for message, headers in messages]
+        sent = [await begun(producer, self._settings, given) for given in messages]
         results = await asyncio.gather(*sent, return_exceptions=True)
         failed = [
             (given, error)
@@ -80,19 +96,6 @@ class Sender:
             _tell_too_large(message)
         await self._give_up()  # an idempotent producer has counted what the broker did not take
         return [given for given, error in failed if not isinstance(error, MessageSizeTooLargeError)]
-
-    async def _send_one(
-        self, producer: AIOKafkaProducer, message: Message, headers: Headers
-    ) -> asyncio.Future[Any]:
-        name = topic(self._settings, message.topic)
-        key = b"" if message.key is message.value is None else message.key  # aiokafka asks for one of them
-        sent: asyncio.Future[Any]
-        try:
-            sent = await producer.send(name, message.value, key=key, headers=list(headers))
-        except MessageSizeTooLargeError as error:  # above our own limit; a broker's refusal comes later
-            sent = asyncio.get_running_loop().create_future()
-            sent.set_exception(error)
-        return sent
 
     async def _give_up(self) -> None:
         producer, self._producer = self._producer, None

@@ -3,7 +3,8 @@
 import datetime as dt
 from collections.abc import Iterator
 
-from stream.scratch import Scratch, place_of
+from stream.entries import place_of
+from stream.scratch import Scratch
 from stream.store.port import LEDGER_LIMIT, Commit, ConversationKey
 from stream.unfinished import record_of
 from tracker import rebuild, texts

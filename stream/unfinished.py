@@ -11,12 +11,13 @@ from typing import NamedTuple
 
 import structlog
 
+from stream import entries
+from stream.entries import Place, place_of
 from stream.history import History
 from stream.restore import MOST_LOST
-from stream.scratch import Place, Scratch, place_of
+from stream.scratch import Scratch
 from tracker.ledger import JournalEntry
-from tracker.parsing import parse_keyed
-from tracker.records import Record, Refused, record_id
+from tracker.records import Record
 
 log = structlog.get_logger(__name__)
 
@@ -58,19 +59,11 @@ async def look_up(read: History, scratch: Scratch) -> None:
 
 
 def record_of(scratch: Scratch, entry: JournalEntry | None, turns: str) -> Record | None:
-    """The record of an entry, if it was found where the entry says.
-
-    Another record may stand there: a topic that was made anew counts its offsets from 0 again.
-    """
+    """The record of an entry, if it was found where the entry says."""
     place = place_of(entry.source, turns) if entry is not None else None
     if entry is None or place is None:
         return None
-    try:
-        record = parse_keyed(*scratch.record(place))
-    except Refused:
-        return None
-    named = (record.tenant, record.conversation, record_id(record))
-    return record if named == (entry.tenant, entry.conversation, entry.entry.id) else None
+    return entries.record_of(entry, *scratch.record(place))
 
 
 def _rooms(scratch: Scratch) -> Iterator[bytes]:

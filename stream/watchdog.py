@@ -69,6 +69,7 @@ class Watchdog:
                 await self.look()
             except Exception as error:  # a defect of the watchdog's must not end the agent
                 log.error("watch.failed", error=type(error).__name__, frames=frames(error))
+                self.judged = None  # what was seen last says nothing of now: not ready
             if over := [name for name, judged in (self.judged or {}).items() if judged.over]:
                 numbers = ", ".join(str(number) for _, number in sorted(over))
                 return f"partition {numbers} has not moved for twice as long as stall_seconds allows"

@@ -8,7 +8,8 @@ import pytest
 from models.reader import ObserveRequest
 from stream import agent as module
 from stream.agent import Agent
-from stream.processor import Processor
+from stream.chain import Item
+from stream.processor import Processed, Processor
 from stream.restore import JournalUnavailable
 from stream.store.port import Commit, Loaded, Need, StoreReplaced
 from tests.stream.fakes import CountingReader, FlakyStore, MemorySender, Partition, rule, target, turn
@@ -137,14 +138,23 @@ async def test_a_server_is_not_accepted_while_a_batch_is_worked_on() -> None:
     assert stand.partition.acked == [0, 1, 2, 3]
 
 
-async def test_a_poisoned_record_too_waits_until_its_partition_is_whole() -> None:
+async def test_a_record_that_is_tried_again_alone_waits_until_its_partition_is_whole_again() -> None:
     stand = Stand()
-    stand.restoring.fails = [KeyError("a defect")] * 9
+
+    class Breaking(Processor):
+        broken = False
+
+        async def process(self, items: Sequence[Item]) -> Processed:
+            if not self.broken:
+                self.broken = True
+                stand.agent._wholeness._whole.clear()  # as another server does
+                raise KeyError("a defect")
+            return await super().process(items)
+
+    stand.agent._processor = Breaking(stand.store, rule(), Rules())
     await stand.take(target())
-    for _ in range(8):
-        await stand.agent.take([])
-    assert stand.partition.acked == []
-    assert stand.sender.letters == []
+    assert stand.restoring.asked == [([0], 0), ([0], 0)]
+    assert stand.partition.acked == [0]
 
 
 async def test_a_server_that_is_replaced_while_it_is_restored_is_restored_again() -> None:
