@@ -113,28 +113,33 @@ def told(log: Path, event: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines if line.startswith("{") and f'"{event}"' in line]
 
 
+async def end_and_finish(settings: Settings, log: Path, script: str) -> dict[str, Any]:
+    """An agent stalls and ends, and another one finishes its turns; what `/ready` said of the stall."""
+    async with producing(settings) as producer, collecting(settings) as collected:
+        with agent_process(settings, log, QUICK + script + AGENT) as process:
+            await seen(settings, 200)
+            await producer.records([*targets(), *batch(0, TURNS)])
+            state = await seen(settings, 503, "stalled")
+            assert await asked(settings, "/live") == (200, '{"status": "alive"}')
+            assert await ended(process, PATIENCE_SECONDS) == 1, told(log, "partition.stalled")
+        async with running(settings):
+            await collected.until(reached(TURNS), "what the first agent left")
+            await drained(settings)
+            await whole(collected, TURNS)
+    return state
+
+
 @ONE_BROKER
 async def test_a_hung_handler_ends_the_agent_and_the_next_one_finishes(
     settings: Settings, tmp_path: Path
 ) -> None:
     log = tmp_path / "agent.log"
-    async with producing(settings) as producer, collecting(settings) as collected:
-        with agent_process(settings, log, QUICK + HUNG + AGENT) as process:
-            await seen(settings, 200)
-            await producer.records([*targets(), *batch(0, TURNS)])
-            state = await seen(settings, 503, "stalled")
-            assert {"stalled"} == {
-                partition["verdict"] for partition in state["partitions"].values() if partition["lag"]
-            }
-            assert await asked(settings, "/live") == (200, '{"status": "alive"}')
-            assert await ended(process, PATIENCE_SECONDS) == 1, log.read_text()
-        stalls = told(log, "partition.stalled")
-        assert {entry["due"] for entry in stalls} == {"finish"}
-        assert len(stalls) == len({entry["partition"] for entry in stalls}), "one line a stall"
-        async with running(settings):
-            await collected.until(reached(TURNS), "what the first agent hung on")
-            await drained(settings)
-            await whole(collected, TURNS)
+    state = await end_and_finish(settings, log, HUNG)
+    busy = [partition["verdict"] for partition in state["partitions"].values() if partition["lag"]]
+    assert set(busy) == {"stalled"}
+    stalls = told(log, "partition.stalled")
+    assert {entry["due"] for entry in stalls} == {"finish"}
+    assert len(stalls) == len({entry["partition"] for entry in stalls}), "one line a stall"
 
 
 @ONE_BROKER
@@ -142,21 +147,12 @@ async def test_a_partition_that_is_not_fetched_is_named_and_ends_the_agent(
     settings: Settings, tmp_path: Path
 ) -> None:
     log = tmp_path / "agent.log"
-    async with producing(settings) as producer, collecting(settings) as collected:
-        with agent_process(settings, log, QUICK + BROKEN + AGENT) as process:
-            await seen(settings, 200)
-            await producer.records([*targets(), *batch(0, TURNS)])
-            state = await seen(settings, 503, "stalled")
-            assert state["partitions"]["1"]["verdict"] == "stalled"
-            assert state["partitions"]["0"]["verdict"] != "stalled"
-            assert await ended(process, PATIENCE_SECONDS) == 1, log.read_text()
-        [stall] = told(log, "partition.stalled")
-        assert (stall["partition"], stall["due"]) == (1, "fetch")
-        assert stall["lag"] > 0
-        async with running(settings):
-            await collected.until(reached(TURNS), "the partition that was not fetched")
-            await drained(settings)
-            await whole(collected, TURNS)
+    state = await end_and_finish(settings, log, BROKEN)
+    assert state["partitions"]["1"]["verdict"] == "stalled"
+    assert state["partitions"]["0"]["verdict"] != "stalled"
+    [stall] = told(log, "partition.stalled")
+    assert (stall["partition"], stall["due"]) == (1, "fetch")
+    assert stall["lag"] > 0
 
 
 @ONE_BROKER

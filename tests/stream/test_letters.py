@@ -1,5 +1,6 @@
 """What a dead letter says, what becomes of it, and the record that is sent again; then on both brokers."""
 
+import asyncio
 import datetime as dt
 from collections.abc import AsyncIterator, Sequence
 from types import SimpleNamespace
@@ -26,7 +27,7 @@ from stream.letters import (
     row,
     whole,
 )
-from stream.sender import Sender, ToSend
+from stream.sender import Sender, ToSend, begun
 from stream.settings import Settings
 from tests.stream.fakes import START, turn
 from tracker import keys, records
@@ -389,3 +390,24 @@ async def test_a_crash_before_the_verdict_leaves_the_letter_open(
     assert [(sent.value, sent.headers) for sent in await turns(made, 2)] == [
         (b"bad 0", ((RETRY_OF, one.encode()),))
     ] * 2
+
+
+async def test_what_was_sent_before_a_failure_is_not_sent_again(
+    made: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = await put_numbered(made, 3)
+
+    async def failing(producer: Any, settings: Settings, given: ToSend, partition: Any = None) -> Any:
+        if given[0].value == b"bad 1":
+            failed = asyncio.get_running_loop().create_future()
+            failed.set_exception(ConnectionError("gone"))
+            return failed
+        return await begun(producer, settings, given, partition)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(letter_desk, "begun", failing)
+        with pytest.raises(ConnectionError):
+            await retry(made, *ids)
+    assert await statuses(made) == dict(zip(ids, ["retried", "open", "retried"], strict=True))
+    assert (await retry(made)).count == 1
+    assert sorted(sent.value for sent in await turns(made, 3)) == [b"bad 0", b"bad 1", b"bad 2"]
