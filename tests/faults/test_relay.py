@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from tests import tcp
 from tests.faults.relay import Relay
 
 SECONDS = 30.0
@@ -14,13 +15,11 @@ SILENCE_SECONDS = 0.2
 async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     while said := await reader.read(100):
         writer.write(said)
-    writer.close()
 
 
 @pytest.fixture
 async def relay() -> AsyncIterator[Relay]:
-    server = await asyncio.start_server(echo, "127.0.0.1", 0)
-    async with server, Relay(server.sockets[0].getsockname()[1]).running() as running:
+    async with tcp.serving(echo) as port, Relay(port).running() as running:
         yield running
 
 

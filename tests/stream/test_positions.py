@@ -42,9 +42,16 @@ def loop() -> Iterator[asyncio.AbstractEventLoop]:
     thread = threading.Thread(target=made.run_forever, daemon=True)
     thread.start()
     yield made
+    asyncio.run_coroutine_threadsafe(_others_end(), made).result(5)
     made.call_soon_threadsafe(made.stop)
     thread.join(5)
     made.close()
+
+
+async def _others_end() -> None:
+    """All that was asked here and given up: a loop that stops over it leaves it to the garbage collector."""
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    await asyncio.gather(*others, return_exceptions=True)
 
 
 def consuming(client: Any, loop: asyncio.AbstractEventLoop, *assigned: TopicPartition) -> Any:

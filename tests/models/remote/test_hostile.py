@@ -14,6 +14,7 @@ from models.language.settings import InvalidSetting, ReaderSettings
 from models.reader import ObserveRequest, ReaderRejected, ReaderUnavailable
 from models.remote.engine import RemoteEngine, client_from
 from models.remote.forms import Unreadable
+from tests import tcp
 from tests.models.remote.conftest import Open
 from tests.models.remote.faulty_server import OBSERVED, FaultyServer, completion, refused
 
@@ -29,16 +30,12 @@ async def saying(*parts: bytes) -> AsyncIterator[str]:
 
     async def say(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        try:
-            for part in parts:
-                writer.write(part)
-                await writer.drain()
-        except ConnectionError:  # of an answer beyond what is taken the rest is never read
-            pass
-        writer.close()
+        for part in parts:  # of an answer beyond what is taken the rest is never read
+            writer.write(part)
+            await writer.drain()
 
-    async with await asyncio.start_server(say, "127.0.0.1", 0) as server:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async with tcp.serving(say) as port:
+        yield f"http://127.0.0.1:{port}/v1"
 
 
 async def outage(url: str, opened: Open, ask: Ask) -> ReaderUnavailable:

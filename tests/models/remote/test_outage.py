@@ -16,6 +16,7 @@ from models.remote.client import RemoteClient
 from models.remote.engine import RemoteEngine
 from models.remote.forms import Unreadable
 from models.remote.spent import CALLS
+from tests import tcp
 from tests.models.remote.conftest import Open
 from tests.models.remote.faulty_server import OBSERVED, FaultyServer, completion, cut, refused
 from tests.models.worker.fakes import PATIENCE, cooled
@@ -30,13 +31,13 @@ ONE_WAY = (Way(),)
 async def silent() -> AsyncIterator[tuple[str, list[asyncio.StreamWriter]]]:
     """A server that takes every connection and never says a word; its address, and who came."""
     came: list[asyncio.StreamWriter] = []
-    server = await asyncio.start_server(lambda _, writer: came.append(writer), "127.0.0.1", 0)
-    try:
-        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1", came
-    finally:
-        server.close()
-        for writer in came:
-            writer.close()
+
+    async def say_nothing(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        came.append(writer)
+        await asyncio.Event().wait()
+
+    async with tcp.serving(say_nothing) as port:
+        yield f"http://127.0.0.1:{port}/v1", came
 
 
 async def test_a_server_that_never_answers_costs_one_calls_time_once(opened: Open, ask: Ask) -> None:
@@ -53,16 +54,13 @@ async def test_a_server_that_never_answers_costs_one_calls_time_once(opened: Ope
 async def test_a_server_that_drips_is_no_more_patiently_waited_for(opened: Open, ask: Ask) -> None:
     async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
-        try:
-            while True:
-                writer.write(b" ")
-                await writer.drain()
-                await asyncio.sleep(0.02)
-        except ConnectionError:  # it was hung up on, as it should be
-            writer.close()
+        while True:  # until it is hung up on
+            writer.write(b" ")
+            await writer.drain()
+            await asyncio.sleep(0.02)
 
-    async with await asyncio.start_server(drip, "127.0.0.1", 0) as server:
-        url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    async with tcp.serving(drip) as port:
+        url = f"http://127.0.0.1:{port}/v1"
         began = time.monotonic()
         with pytest.raises(ReaderUnavailable, match="no answer within"):
             await asyncio.to_thread(RemoteEngine(opened(url, seconds=SECONDS)).observe, [ask()])

@@ -4,37 +4,35 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+from tests import tcp
+
 
 class Proxy:
     """Forwards TCP; the flags may be changed at any time."""
 
     def __init__(self, port: int) -> None:
         self._target = port
-        self._server: asyncio.Server | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._listening: int | None = None
         self.delay = 0.0  # seconds each reply is late
         self.cut = 0  # how many replies are lost, each with its connection
         self.connections = 0
 
     @property
     def url(self) -> str:
-        assert self._server is not None
-        return f"redis://127.0.0.1:{self._server.sockets[0].getsockname()[1]}/0"
+        return f"redis://127.0.0.1:{self._listening}/0"
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         there, back = await asyncio.open_connection("127.0.0.1", self._target)
         pumps = [asyncio.ensure_future(self._forward(reader, back))]
         pumps.append(asyncio.ensure_future(self._return(there, writer)))
-        self._tasks.update(pumps)
-        await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-        for pump in pumps:
-            pump.cancel()
-        await asyncio.gather(*pumps, return_exceptions=True)
-        for stream in (writer, back):
-            stream.close()
-            with contextlib.suppress(OSError):
-                await stream.wait_closed()
+        try:
+            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            back.transport.abort()
+            for pump in pumps:
+                pump.cancel()
+            await asyncio.gather(*pumps, return_exceptions=True)
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(1 << 16):
@@ -53,11 +51,5 @@ class Proxy:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["Proxy"]:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
-        try:
+        async with tcp.serving(self._serve) as self._listening:
             yield self
-        finally:
-            self._server.close()
-            for task in self._tasks:
-                task.cancel()
-            await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -157,7 +157,7 @@ async def test_waiting_calls_are_given_up_in_time(own_redis: EmbeddedRedis, stor
     try:
         began = time.monotonic()
         failures = await asyncio.gather(*(store.load([need()]) for _ in range(100)), return_exceptions=True)
-        assert time.monotonic() - began < 1.5
+        assert time.monotonic() - began < 5.0, "together, not one after the other"
         assert {type(failure) for failure in failures} == {StoreUnavailable}
     finally:
         os.kill(own_redis.pid, signal.SIGCONT)
