@@ -1,8 +1,11 @@
 """The window: the few recent turns the reader is shown. Never the dialogue."""
 
+from collections.abc import Mapping
+
 import msgspec
 
 from tracker.records import CreateTurn, Media
+from tracker.stances import Expressed
 
 WINDOW_TURNS = 12
 
@@ -16,6 +19,7 @@ class WindowTurn(msgspec.Struct, frozen=True, omit_defaults=True):
     reply_to: str | None = None
     media: tuple[Media, ...] = ()
     language: str | None = None
+    sides: Mapping[str, Expressed] = {}  # that it was read to take, by target; none where it took none
 
 
 Window = tuple[WindowTurn, ...]  # oldest first, at most WINDOW_TURNS

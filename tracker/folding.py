@@ -15,7 +15,7 @@ from tracker.conversation import Folded, Rules, Subject, answered, subject
 from tracker.ledger import LedgerEntry, Word
 from tracker.machine import StanceState, step
 from tracker.observations import Explanation, Mark, Observation, Probabilities
-from tracker.stances import Expressed, Stance, TransitionKind
+from tracker.stances import Stance, TransitionKind
 from tracker.targets import HolderStates, Target, Targets
 
 
@@ -89,10 +89,19 @@ class Refolded(msgspec.Struct, frozen=True):
 def refolded(start: HolderStates, turns: Iterable[Turn], rules: Rules) -> Asking[Refolded]:
     """The turns, given in the order of their places, folded one after the other."""
     done: list[FoldedTurn] = []
-    for turn in turns:
+    for one in turns:
         states = done[-1].states if done else start
+        turn = msgspec.structs.replace(one, window=noted(one.window, done))
         done.append((yield from _turn(states, turn, rules)))
     return Refolded(start, tuple(done))
+
+
+def noted(window: Window, turns: Iterable[FoldedTurn]) -> Window:
+    """The window with the sides that its turns take as they are folded now."""
+    now = {turn.entry.turn: turn.entry.sides for turn in turns}
+    return tuple(
+        msgspec.structs.replace(seen, sides=now[seen.turn]) if seen.turn in now else seen for seen in window
+    )
 
 
 def _turn(states: HolderStates, turn: Turn, rules: Rules) -> Asking[FoldedTurn]:
@@ -192,5 +201,5 @@ def _marked(observation: Observation, *, stale: bool) -> Observation:
 
 def said(observation: Observation, word: Word) -> Observation:
     """The observation with a person's word in place of what was read: certain, and surely relevant."""
-    label = Expressed.NONE if word.to is Stance.UNKNOWN else Expressed(word.to.value)
-    return msgspec.structs.replace(observation, expressed=Probabilities.of({label: 1.0}), relevance=1.0)
+    certain = Probabilities.of({word.label: 1.0})
+    return msgspec.structs.replace(observation, expressed=certain, relevance=1.0)

@@ -11,7 +11,7 @@ from tracker.events import EventType
 from tracker.machine import StanceState
 from tracker.observations import Explanation, Mark, Observation
 from tracker.records import DeclareTarget, EraseHolder, Record, op_of, record_id, revision_of
-from tracker.stances import Stance
+from tracker.stances import Expressed, Stance
 from tracker.targets import Targets
 
 
@@ -32,6 +32,11 @@ class Word(msgspec.Struct, frozen=True):
     by: str
     reason: str
     to: Stance
+
+    @property
+    def label(self) -> Expressed:
+        """The same as something expressed: that its holder's stance is unknown says nothing."""
+        return Expressed.NONE if self.to is Stance.UNKNOWN else Expressed(self.to.value)
 
 
 class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -72,6 +77,15 @@ class LedgerEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     def folded_under(self) -> tuple[Stance, ...]:
         """The state that each of the observations was folded from."""
         return self.under or tuple(observation.read_under for observation in self.observations)
+
+    @property
+    def sides(self) -> Mapping[str, Expressed]:
+        """The sides that the turn takes, by target, as it was read or as a person said."""
+        took = {
+            one.target: self.word.label if self.word else one.expressed.ranked()[0][0]
+            for one in self.observations
+        }
+        return {target: side for target, side in took.items() if side is not Expressed.NONE}
 
     def explanation(self, target: str) -> Explanation | None:
         """Why the turn flipped its holder's stance toward a target, if it did."""

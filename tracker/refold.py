@@ -12,7 +12,7 @@ import msgspec
 from tracker.context import find
 from tracker.conversation import Conversation, Rules
 from tracker.corrections import Correction, corrected
-from tracker.folding import Answer, Asking, Read, Refolded, Turn, Wanted, refolded
+from tracker.folding import Answer, Asking, Read, Refolded, Turn, Wanted, noted, refolded
 from tracker.ledger import Ledger, LedgerEntry
 from tracker.machine import UNKNOWN, StanceState
 from tracker.observations import Mark
@@ -152,7 +152,8 @@ def _after(conversation: Conversation, correction: Correction, anew: Refolded) -
     states = {**conversation.holders, **{holder: {} for holder in correction.emptied}}
     if correction.touched is not None:
         states[correction.touched] = _kept(anew.states, correction.targets)
-    return msgspec.structs.replace(conversation, header=header, window=correction.window, holders=states)
+    window = noted(correction.window, anew.turns)
+    return msgspec.structs.replace(conversation, header=header, window=window, holders=states)
 
 
 def _kept(after: HolderStates, targets: Targets) -> HolderStates:

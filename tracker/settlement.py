@@ -44,8 +44,6 @@ def settled(
     states, holders = _moved(conversation, folds, header.version)
     known, silent = conversation.header.targets, _silent(conversation, folds)
     header, sent = _events(conversation, header, admission, folds, silent, rules)
-    window = extended(conversation.window, admission.turn) if admission.turn else conversation.window
-    after = msgspec.structs.replace(conversation, header=header, window=window, holders=holders)
     entry = msgspec.structs.replace(
         entry_of(admission.record, header.version, admission.sent_at, admission.marks, known),
         observations=tuple(fold.observation for fold in folds),
@@ -53,6 +51,10 @@ def settled(
         standing=standing_of(sent),
         silent=silent,
     )
+    window = conversation.window
+    if admission.turn is not None:
+        window = extended(window, msgspec.structs.replace(admission.turn, sides=entry.sides))
+    after = msgspec.structs.replace(conversation, header=header, window=window, holders=holders)
     journal = JournalEntry(
         tenant=conversation.tenant,
         run=conversation.run,

@@ -12,6 +12,7 @@ from tracker.context import WINDOW_TURNS, Window, WindowTurn, find, remembered
 from tracker.ledger import Ledger, LedgerEntry
 from tracker.rebuild import Kept, Rebuilt
 from tracker.records import CreateTurn, EditTurn, Record
+from tracker.stances import Expressed
 
 Finds = Callable[[int], Record | None]  # the record of an arrival, where it still stands in the log
 
@@ -21,6 +22,7 @@ class Shown(msgspec.Struct, frozen=True):
 
     arrival: int
     turn: str
+    sides: Mapping[str, Expressed] = {}
     edit: int | None = None
     seen: WindowTurn | None = None  # as the store still shows it
 
@@ -45,7 +47,7 @@ def _edits(ledger: Ledger) -> dict[tuple[str | None, int], int]:
 def _shown(kept: Kept, edits: Mapping[tuple[str | None, int], int], one: LedgerEntry, turn: str) -> Shown:
     before, seen = kept.ledger.get(one.arrival), find(kept.conversation.window, turn)
     same = before is not None and before.revision == one.revision
-    return Shown(one.arrival, turn, edits.get((turn, one.revision)), seen if same else None)
+    return Shown(one.arrival, turn, one.sides, edits.get((turn, one.revision)), seen if same else None)
 
 
 def waiting(kept: Kept, then: Rebuilt) -> tuple[int, ...]:
@@ -63,8 +65,8 @@ def needed(kept: Kept, then: Rebuilt) -> frozenset[int]:
 
 def window(turns: tuple[Shown, ...], record: Finds) -> Window:
     """The window, of the turns whose text is still there."""
-    told = (_text(one, record) for one in turns)
-    return tuple(turn for turn in told if turn is not None)
+    told = ((_text(one, record), one.sides) for one in turns)
+    return tuple(msgspec.structs.replace(turn, sides=sides) for turn, sides in told if turn is not None)
 
 
 def _text(shown: Shown, record: Finds) -> WindowTurn | None:

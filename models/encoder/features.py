@@ -1,8 +1,9 @@
 """What the encoder is shown of a request, and where each thing stands in it: in training as in service.
 
-    <s> proposition </s> Maya: new turn [meme] its description </s> Maya: oppose </s> > Tom: turn replied to
-    </s> the four nearest turns, newest first </s> the holder's own earlier ones </s>
+    <s> proposition </s> Maya: new turn [meme] its description </s> Maya: oppose </s> > Tom (support): turn
+    replied to </s> the four nearest turns, newest first </s> the holder's own earlier ones </s>
 
+An earlier turn comes with the side that it was read to take: "me too" says nothing without it.
 What users wrote never gives a special token: a text cannot close itself and pose as another.
 """
 
@@ -15,10 +16,11 @@ from transformers import PreTrainedTokenizerBase
 from models.language.budget import Frame, fit, name, places
 from models.reader import ObserveRequest
 from tracker.context import WINDOW_TURNS, WindowTurn
+from tracker.stances import Expressed
 
 TOKENS = 192
 NEAREST = 4
-FRAME = Frame(tokens=20, turn=4, share=0.3, nearest=NEAREST)
+FRAME = Frame(tokens=20, turn=7, share=0.3, nearest=NEAREST)
 SHOWN_TURNS = WINDOW_TURNS + 1  # the window and the new turn
 TEXT = "text"
 
@@ -86,11 +88,12 @@ class Featurizer:
         request = fit(request, self.tokens, lambda text: len(self._encoded(text, known)), FRAME)
         draft = _Draft([self._first])
         proposition = self._put(draft, self._encoded(request.proposition, known))
-        turn = self._put_turn(draft, request.turn, Role.SELF, known)
+        turn = self._put_turn(draft, request.turn, Role.SELF, None, known)
         self._put(draft, self._encoded(f"{name(request.turn.holder)}: {request.state}", known))
         for place in places(request, NEAREST):
             earlier = request.window[place]
-            self._put_turn(draft, earlier, _role(request, earlier), known)
+            side = earlier.sides.get(request.target)
+            self._put_turn(draft, earlier, _role(request, earlier), side, known)
         shown, roles = tuple(draft.shown), tuple(draft.roles)
         return Features(tuple(draft.ids), proposition, turn, shown, roles, tuple(draft.parts))
 
@@ -99,9 +102,16 @@ class Featurizer:
         draft.ids += [*ids, self._after]
         return start, start + len(ids)
 
-    def _put_turn(self, draft: _Draft, turn: WindowTurn, role: Role, known: dict[str, list[int]]) -> Span:
+    def _put_turn(
+        self,
+        draft: _Draft,
+        turn: WindowTurn,
+        role: Role,
+        side: Expressed | None,
+        known: dict[str, list[int]],
+    ) -> Span:
         """The turn's span; a turn that would pass the budget is left out (only the new turn never is)."""
-        parts = [(modality, self._encoded(text, known)) for modality, text in _parts(turn, role)]
+        parts = [(modality, self._encoded(text, known)) for modality, text in _parts(turn, role, side)]
         size = sum(len(ids) for _, ids in parts)
         start = at = len(draft.ids)
         if role is not Role.SELF and start + size >= self.tokens:
@@ -121,9 +131,10 @@ class Featurizer:
         return known[text]
 
 
-def _parts(turn: WindowTurn, role: Role) -> Iterator[tuple[str, str]]:
+def _parts(turn: WindowTurn, role: Role, side: Expressed | None) -> Iterator[tuple[str, str]]:
     mark = "> " if role is Role.REPLY else ""
-    yield TEXT, f"{mark}{name(turn.holder)}: {turn.text}"
+    took = f" ({side})" if side else ""
+    yield TEXT, f"{mark}{name(turn.holder)}{took}: {turn.text}"
     for media in turn.media:
         yield media.modality.value, f"[{media.modality}] {media.description or ''}"
 

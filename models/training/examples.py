@@ -60,10 +60,11 @@ def _of(dialogue: Dialogue) -> Iterator[Example]:
         request = ObserveRequest(dialogue.id, shown, 0, target, proposition, before, window)
         if turn.expressed is not None:
             sides[shown.turn] = turn.expressed
+        took = {target: turn.expressed} if turn.expressed not in {None, Expressed.NONE} else {}
         yield Example(request, _labels(turn, dict(sides)))
         if turn.stance in DEFINITE:
             states[turn.speaker] = turn.stance
-        window = extended(window, shown)
+        window = extended(window, msgspec.structs.replace(shown, sides=took))
 
 
 def _labels(turn: LabelledTurn, sides: Mapping[str, Expressed]) -> Labels:

@@ -46,6 +46,8 @@ class EncoderOptions(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     bare: Share = 0.1  # beside their proposition without its frame
     declared: Share = 0.05  # with a plain declaration of our own words in the turn's place
     thinned: Share = 0.1  # earlier turns left out
+    misread: Share = 0.5  # earlier turns whose side is drawn at random, two in three of them wrongly
+    unread: Share = 0.15  # examples whose earlier turns come without sides
     masked: Share = 0.08  # words hidden, against learning dialogues by heart
     tokens: Annotated[int, msgspec.Meta(ge=32, le=512)] = TOKENS
     lora: Lora | None = None  # None: every layer, the word embeddings as they are

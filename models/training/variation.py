@@ -16,6 +16,7 @@ from models.training.options import EncoderOptions
 from tracker.context import WindowTurn
 from tracker.stances import Expressed, Stance
 
+_HEARD = (Expressed.SUPPORT, Expressed.OPPOSE, Expressed.NONE)  # one in 20 turns is neutral
 _SWAPPED = {"support": "oppose", "oppose": "support"}
 
 
@@ -38,7 +39,9 @@ def beside(example: Example, proposition: str) -> Example:
         relevance=0.0,
         sides=dict.fromkeys(example.labels.sides, Expressed.NONE),
     )
-    return Example(msgspec.structs.replace(example.request, proposition=proposition), labels)
+    window = tuple(msgspec.structs.replace(earlier, sides={}) for earlier in example.request.window)
+    request = msgspec.structs.replace(example.request, proposition=proposition, window=window)
+    return Example(request, labels)
 
 
 def varied(
@@ -55,7 +58,7 @@ def varied(
 
 
 def reworded(example: Example, chance: random.Random, options: EncoderOptions) -> Example:
-    """By chance: the proposition turned or bare, the turn a declaration, some earlier turns gone.
+    """By chance: the proposition turned or bare, the turn a declaration, earlier turns misread or gone.
 
     A language whose words `wording` does not know only loses turns.
     """
@@ -66,7 +69,7 @@ def reworded(example: Example, chance: random.Random, options: EncoderOptions) -
         example = turned(example, chance)
     if bare < options.bare:
         example = stated(example)
-    return thinned(example, chance, options.thinned)
+    return misread(thinned(example, chance, options.thinned), chance, options.misread, options.unread)
 
 
 def turned(example: Example, chance: random.Random) -> Example:
@@ -76,7 +79,10 @@ def turned(example: Example, chance: random.Random) -> Example:
     if proposition is None:
         return example
     request = msgspec.structs.replace(
-        request, proposition=proposition, state=Stance(_swapped(request.state) or request.state)
+        request,
+        proposition=proposition,
+        state=Stance(_swapped(request.state) or request.state),
+        window=tuple(_turned(earlier) for earlier in request.window),
     )
     expressed, after = _swapped(labels.expressed), _swapped(labels.after)
     labels = msgspec.structs.replace(
@@ -86,6 +92,11 @@ def turned(example: Example, chance: random.Random) -> Example:
         sides={ident: Expressed(_swapped(side) or side) for ident, side in labels.sides.items()},
     )
     return Example(request, labels)
+
+
+def _turned(earlier: WindowTurn) -> WindowTurn:
+    swapped = {target: Expressed(_swapped(side) or side) for target, side in earlier.sides.items()}
+    return msgspec.structs.replace(earlier, sides=swapped)
 
 
 def stated(example: Example) -> Example:
@@ -120,6 +131,21 @@ def thinned(example: Example, chance: random.Random, share: float) -> Example:
     drawn = [(chance.random(), earlier) for earlier in request.window]
     window = tuple(earlier for draw, earlier in drawn if draw >= share or earlier.turn in kept)
     return Example(msgspec.structs.replace(request, window=window), example.labels)
+
+
+def misread(example: Example, chance: random.Random, share: float, unread: float) -> Example:
+    """The example with the sides of some earlier turns drawn, or, by `unread`, with none at all.
+
+    In service they are what was read, a quarter of it wrongly; whoever learned beside what an annotator
+    said would trust them too much.
+    """
+    request, none = example.request, chance.random() < unread
+    window = []
+    for earlier in request.window:
+        drawn, side = chance.random() < share, chance.choice(_HEARD)
+        took = {} if none or (drawn and side is Expressed.NONE) else {request.target: side}
+        window.append(msgspec.structs.replace(earlier, sides=took) if none or drawn else earlier)
+    return Example(msgspec.structs.replace(request, window=tuple(window)), example.labels)
 
 
 def masked(features: Features, chance: random.Random, share: float, mask: int) -> Features:

@@ -95,6 +95,27 @@ def test_all_targets_of_a_turn_are_asked_for_at_once() -> None:
     assert work.outcome is None
 
 
+def test_what_is_read_again_is_shown_the_sides_that_its_holders_turns_take_now() -> None:
+    one = room(create("m-1", "+1", 1), create("m-2", "-1", 2), create("b-1", "hm", 3, "bo"))
+    assert [turn.sides for turn in one.conversation.window] == [
+        {TARGET.id: Expressed.SUPPORT}, {TARGET.id: Expressed.OPPOSE}, {},
+    ]  # fmt: skip
+    work = refold(one, edit("m-1", "+0", 4))
+    (wanted,) = work.wanted
+    work.take([observe(Expressed.NEUTRAL, turn="m-1", revision=wanted.revision, target=TARGET.id)])
+    (wanted,) = work.wanted
+    assert isinstance(wanted, Read)
+    assert (wanted.turn.turn, wanted.state) == ("m-2", Stance.NEUTRAL)
+    assert [turn.sides for turn in wanted.window] == [{TARGET.id: Expressed.NEUTRAL}]
+
+
+def test_a_persons_word_is_the_side_that_later_turns_are_read_beside() -> None:
+    one = room(create("m-1", "+1", 1)).take(override(Stance.OPPOSE, turn="m-1", seconds=2))
+    assert [turn.sides for turn in one.conversation.window] == [{TARGET.id: Expressed.OPPOSE}]
+    one.take(override(Stance.UNKNOWN, "again", turn="m-1", seconds=3))
+    assert [turn.sides for turn in one.conversation.window] == [{}]
+
+
 def test_a_turn_of_its_own_that_cannot_be_read_refuses_the_record() -> None:
     work = refold(room(create("m-2", "+1", 2)), create("m-1", "-1", 1))
     with pytest.raises(Refused) as refused:

@@ -124,7 +124,10 @@ def test_a_window_that_dropped_nothing_comes_back(records: list[Record], data: s
     assert texts.window(shown, live.record) == live.kept[-1].conversation.window
     # Without any record the store's own window is all there is, of the turns that are as they were.
     still = texts.window(shown, lambda arrival: None)
-    assert set(still) <= {*kept.conversation.window} & {*live.kept[-1].conversation.window}
+    assert all(turn in live.kept[-1].conversation.window for turn in still)
+    assert {(turn.turn, turn.text) for turn in still} <= {
+        (turn.turn, turn.text) for turn in kept.conversation.window
+    }
 
 
 @given(anything, st.data())

@@ -66,8 +66,8 @@ def test_a_refold_equals_a_fresh_fold_of_what_survives(records: list[Record]) ->
     room, again = Room().take(*records), fresh(records)
     assert states(room.conversation) == states(again[-1].conversation)
     assert moves(heard(room.events).values()) == moves(event for one in again for event in one.events)
-    assert [turn.text for turn in room.conversation.window] == [
-        turn.text for turn in again[-1].conversation.window
+    assert [(turn.text, turn.sides) for turn in room.conversation.window] == [
+        (turn.text, turn.sides) for turn in again[-1].conversation.window
     ]
 
 

@@ -7,7 +7,7 @@ from models.reader import ObserveRequest
 from tests.models.encoder.tiny import make_tokenizer
 from tracker.context import WindowTurn
 from tracker.records import Media, Modality
-from tracker.stances import Stance
+from tracker.stances import Expressed, Stance
 
 TOKENIZER = make_tokenizer()
 
@@ -68,6 +68,14 @@ def test_a_text_gives_no_special_token(request_: ObserveRequest) -> None:
 def test_state_and_proposition_are_shown(request_: ObserveRequest) -> None:
     others = [msgspec.structs.replace(request_, state=state) for state in Stance]
     assert len({features(other).ids for other in others}) == len(Stance)
+
+
+def test_an_earlier_turn_comes_with_the_side_that_it_took_on_this_target(request_: ObserveRequest) -> None:
+    took = {"2": {request_.target: Expressed.SUPPORT}, "5": {"another": Expressed.OPPOSE}}
+    window = tuple(msgspec.structs.replace(turn, sides=took.get(turn.turn, {})) for turn in request_.window)
+    one = features(msgspec.structs.replace(request_, window=window))
+    assert said(one, one.parts[2].span) == "> Tom (support): a lone dog gets ill"
+    assert said(one, one.parts[3].span) == "Ines: anyone"
 
 
 def test_many_at_once_are_as_each_alone(request_: ObserveRequest) -> None:

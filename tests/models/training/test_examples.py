@@ -26,16 +26,17 @@ class Recorder(RuleEngine):
 
 
 def test_requests_are_those_of_the_stream() -> None:
-    """But for the state, which is gold here and the system's own there."""
+    """But for states and sides, which are gold here and the system's own there."""
     dialogues = list(open_dataset("en", "dev"))[:3]
     recorder = Recorder()
     runner.run(dialogues, recorder)
 
     def keyed(requests: list[ObserveRequest]) -> dict[tuple[str, str], ObserveRequest]:
-        return {
-            (one.conversation, one.turn.turn): msgspec.structs.replace(one, state=Stance.UNKNOWN)
-            for one in requests
-        }
+        return {(one.conversation, one.turn.turn): told(one) for one in requests}
+
+    def told(one: ObserveRequest) -> ObserveRequest:
+        window = tuple(msgspec.structs.replace(turn, sides={}) for turn in one.window)
+        return msgspec.structs.replace(one, state=Stance.UNKNOWN, window=window)
 
     assert keyed([one.request for one in examples(dialogues)]) == keyed(recorder.asked)
 
@@ -50,6 +51,7 @@ def test_states_are_gold_and_labels_those_of_the_turn() -> None:
     assert maya[2].labels.sources == {"4"}
     assert maya[0].labels.sources == set()
     none, support, oppose = Expressed.NONE, Expressed.SUPPORT, Expressed.OPPOSE
+    assert [turn.sides for turn in maya[1].request.window] == [{}, {maya[0].request.target: support}, {}]
     assert maya[0].labels.sides == {"0": none, "1": support}
     assert list(maya[2].labels.sides.values()) == [none, support, none, none, none, oppose]
 

@@ -11,6 +11,7 @@ from models.training.variation import (
     beside,
     declared,
     masked,
+    misread,
     reworded,
     stated,
     thinned,
@@ -24,7 +25,7 @@ from tracker.stances import Expressed, Stance
 
 FLIPS = talk("x", Stance.SUPPORT, Stance.UNKNOWN, Stance.OPPOSE)
 DEBATE = "The debate concerning whether dogs should bark"
-NOTHING = EncoderOptions(turned=0.0, bare=0.0, declared=0.0, thinned=0.0)
+NOTHING = EncoderOptions(turned=0.0, bare=0.0, declared=0.0, thinned=0.0, misread=0.0, unread=0.0)
 
 
 def debated() -> list[Example]:
@@ -98,6 +99,31 @@ def test_what_moved_the_holder_is_never_left_out() -> None:
     flip = debated()[5]
     assert [turn.turn for turn in thinned(flip, random.Random(0), 1.0).request.window] == ["4"]
     assert thinned(flip, random.Random(0), 0.0) == flip
+
+
+def sides(example: Example) -> list[str | None]:
+    """Of the window's turns, one after the other."""
+    return [turn.sides.get(example.request.target) for turn in example.request.window]
+
+
+def test_a_foreign_proposition_finds_no_sides_and_the_contrary_finds_the_other_ones() -> None:
+    flip = debated()[5]
+    assert sides(flip) == [None, "support", None, None, None]
+    assert sides(beside(flip, "another matter")) == [None] * 5
+    assert sides(turned(flip, random.Random(0))) == [None, "oppose", None, None, None]
+
+
+def test_earlier_turns_are_misread_as_often_as_asked() -> None:
+    flip, chance = debated()[5], random.Random(0)
+    heard = Counter(sides(misread(flip, chance, 0.5, 0.0))[1] for _ in range(3000))
+    assert 1900 < heard["support"] < 2100
+    assert all(420 < heard[side] < 580 for side in ("oppose", None))
+    unread = Counter(sides(misread(flip, chance, 0.0, 0.15))[1] for _ in range(3000))
+    assert 390 < unread[None] < 510
+    made = misread(flip, chance, 1.0, 0.0)
+    assert made.labels == flip.labels
+    assert [turn.text for turn in made.request.window] == [turn.text for turn in flip.request.window]
+    assert misread(flip, chance, 0.0, 0.0) == flip
 
 
 def test_nothing_is_reworded_where_nothing_is_asked() -> None:
