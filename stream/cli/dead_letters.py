@@ -205,7 +205,7 @@ def _failures(named: Settings) -> Iterator[None]:
 
 
 def _refused(ident: str, why: str) -> None:
-    typer.echo(f"{NAME}: {ident} is left as it is: {why}", err=True)
+    typer.echo(f"{NAME}: {display.escaped(ident)} is left as it is: {why}", err=True)
 
 
 def _missing(named: Settings, ids: frozenset[str]) -> None:
