@@ -18,36 +18,38 @@ async def serving(handle: Handler) -> AsyncIterator[int]:
     leaves open is a warning in whichever test the garbage collector meets it.
     """
     handling: set[asyncio.Task[None]] = set()
-    serving: set[asyncio.Task[None]] = set()
+    connected: set[asyncio.Task[None]] = set()
 
-    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        at_work = asyncio.ensure_future(handle(reader, writer))
-        handling.add(at_work)
+    async def connection(at_work: asyncio.Task[None], writer: asyncio.StreamWriter) -> None:
         await asyncio.wait([at_work])
-        handling.remove(at_work)
+        handling.discard(at_work)
         await _closed(writer)
         with contextlib.suppress(OSError, EOFError, asyncio.CancelledError):  # hung up on, or at the end
             at_work.result()
 
     def begin(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        serving.add(asyncio.ensure_future(serve(reader, writer)))
+        at_work = asyncio.ensure_future(handle(reader, writer))
+        handling.add(at_work)
+        connected.add(asyncio.ensure_future(connection(at_work, writer)))
 
     server = await asyncio.start_server(begin, "127.0.0.1", 0)
     try:
         yield server.sockets[0].getsockname()[1]
     finally:
         server.close()
-        for task in handling:
-            task.cancel()
-        await asyncio.gather(*serving)  # raises what a handler raised
+        while connected:  # one may have been accepted until now
+            for task in handling:
+                task.cancel()
+            await connected.pop()  # raises what its handler raised
 
 
 async def _closed(writer: asyncio.StreamWriter) -> None:
     """Closed, with what was written sent; without, where the other end takes nothing."""
     writer.close()
     try:
-        with contextlib.suppress(OSError):
-            async with asyncio.timeout(CLOSE_SECONDS):
-                await writer.wait_closed()
+        async with asyncio.timeout(CLOSE_SECONDS):
+            await writer.wait_closed()
     except TimeoutError:
         writer.transport.abort()
+    except OSError:
+        pass  # it is closed all the same

@@ -147,7 +147,8 @@ def _read(turn: Turn, before: Sequence[StanceState]) -> Asking[list[_Reading]]:
 def _reading(turn: Turn, target: Target, state: Stance) -> Read | None:
     if turn.text is None:
         return None
-    return Read(turn.text, turn.entry.revision, target, state, turn.window, turn.fresh)
+    text = msgspec.structs.replace(turn.text, sides={})  # what was heard in it before is no hint
+    return Read(text, turn.entry.revision, target, state, turn.window, turn.fresh)
 
 
 def _fold(turn: Turn, target: Target, before: StanceState, reading: _Reading, rules: Rules) -> Folded:

@@ -15,11 +15,11 @@ def placed(window: Window, turn: WindowTurn, entry: LedgerEntry, ledger: Ledger)
 
 
 def edited(window: Window, turn: str, holder: str, text: str) -> tuple[WindowTurn, Window]:
-    """A turn with its new text, and the window with it if it is there."""
+    """A turn with its new text, and the window with it if it is there; what it says now nobody has read."""
     seen = find(window, turn)
     if seen is None:
         return WindowTurn(turn, holder, text), window
-    after = msgspec.structs.replace(seen, text=text)
+    after = msgspec.structs.replace(seen, text=text, sides={})
     return after, tuple(after if one is seen else one for one in window)
 
 

@@ -29,12 +29,13 @@ class Lora(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class AdapterConfig(msgspec.Struct, frozen=True, kw_only=True):
-    """What an adapter is: the base it stands on, the budget it was trained with."""
+    """What an adapter is: the base it stands on, what it was shown in training."""
 
     base: str
     base_revision: str
     kind: str = KIND
     tokens: int = TOKENS
+    sides: bool = False  # whether it learned beside the sides of earlier turns
     lora: Lora | None = None
 
 

@@ -68,8 +68,11 @@ class _Draft:
 class Featurizer:
     """Requests to features, within `tokens`. It keeps nothing of what it was shown."""
 
-    def __init__(self, tokenizer: PreTrainedTokenizerBase, tokens: int = TOKENS) -> None:
-        self._tokenizer, self.tokens = tokenizer, tokens
+    def __init__(
+        self, tokenizer: PreTrainedTokenizerBase, tokens: int = TOKENS, *, sides: bool = True
+    ) -> None:
+        """Without `sides`, earlier turns are shown as to an adapter that never learned what they are."""
+        self._tokenizer, self.tokens, self._sides = tokenizer, tokens, sides
         first = tokenizer.cls_token_id if tokenizer.cls_token_id is not None else tokenizer.bos_token_id
         after = tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id
         if first is None or after is None:
@@ -92,7 +95,7 @@ class Featurizer:
         self._put(draft, self._encoded(f"{name(request.turn.holder)}: {request.state}", known))
         for place in places(request, NEAREST):
             earlier = request.window[place]
-            side = earlier.sides.get(request.target)
+            side = earlier.sides.get(request.target) if self._sides else None
             self._put_turn(draft, earlier, _role(request, earlier), side, known)
         shown, roles = tuple(draft.shown), tuple(draft.roles)
         return Features(tuple(draft.ids), proposition, turn, shown, roles, tuple(draft.parts))

@@ -38,13 +38,13 @@ def load(found: Found, adapter: Path | None = None, placement: Placement | None 
     placement.apply_threads()
     device, dtype = serving(placement)
     network, revision = adapters.fresh(encoder(found.folder)), found.revision
-    tokens, temperatures = TOKENS, Calibration()
+    tokens, sides, temperatures = TOKENS, True, Calibration()
     if adapter is not None:
         config = adapters.read_config(adapter)
         adapters.apply(network, config, adapter, found)
-        tokens, temperatures = config.tokens, calibration.load(adapter)
+        tokens, sides, temperatures = config.tokens, config.sides, calibration.load(adapter)
         revision = f"{found.revision}+{fingerprint(adapter)}"
-    featurizer = featurizer_of(found, tokens)
+    featurizer = featurizer_of(found, tokens, sides=sides)
     _put(network, device, dtype)
     return Loaded(network, featurizer, temperatures, found.name, revision, adapter is None, device)
 
@@ -58,12 +58,12 @@ def encoder(folder: Path) -> PreTrainedModel:
             return AutoModel.from_pretrained(folder, dtype=torch.float32)
 
 
-def featurizer_of(found: Found, tokens: int) -> Featurizer:
+def featurizer_of(found: Found, tokens: int, *, sides: bool = True) -> Featurizer:
     """The features of a base's tokenizer. Raises InvalidSetting where it cannot part texts."""
     with quietly():
         tokenizer = AutoTokenizer.from_pretrained(found.folder)
     try:
-        return Featurizer(tokenizer, tokens)
+        return Featurizer(tokenizer, tokens, sides=sides)
     except ValueError as error:
         raise InvalidSetting("path", f"{found.folder}: {error}", "name an encoder's folder") from None
 

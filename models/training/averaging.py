@@ -41,7 +41,10 @@ def _check(adapters: Sequence[Path], configs: Sequence[AdapterConfig]) -> None:
                 "adapters", f"{adapter} is LoRA's, whose parts have no mean", "average others"
             )
         if config != configs[0]:
-            got = f"{adapter} stands on {config.base_revision}, its budget is {config.tokens} tokens"
+            got = (
+                f"{adapter} stands on {config.base_revision}, its budget is {config.tokens} tokens, "
+                f"its sides {config.sides}"
+            )
             raise InvalidSetting("adapters", got, f"average adapters like {adapters[0]}")
 
 

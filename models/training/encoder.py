@@ -58,7 +58,11 @@ class Trainer:
         self.network.to(self._device)
         self.optimizer = torch.optim.AdamW(_groups(self.network, options), lr=options.rate)
         self._config = AdapterConfig(
-            base=found.name, base_revision=found.revision, tokens=options.tokens, lora=options.lora
+            base=found.name,
+            base_revision=found.revision,
+            tokens=options.tokens,
+            sides=True,
+            lora=options.lora,
         )
 
     def run(

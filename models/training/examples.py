@@ -1,7 +1,8 @@
 """From a labelled dialogue to what an engine is asked and what it should have said.
 
-A request is built as the stream builds it: the gold state before the turn, the window of recent turns, and
-nothing that an annotator wrote; a dialogue's register and domain stay behind, since they leak labels.
+A request is built as the stream builds it, but beside what annotators say where the stream has what it read:
+the gold state before the turn, the window of recent turns with the sides that they take, and nothing else; a
+dialogue's register and domain stay behind, since they leak labels.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

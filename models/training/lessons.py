@@ -1,7 +1,8 @@
 """What stage 2 teaches of labelled dialogues (StanceFlip 4.3 and C.4), before any tokenizer has seen it.
 
 In the served form that is what the engine asks: of every turn the label slots of `observe`; of every flip
-those of `explain` and the written reason. Requests are `models.training.examples`', so none shows a label.
+those of `explain` and the written reason. Requests are `models.training.examples`', so none shows what its
+turn is labelled with.
 """
 
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,8 @@
 """The fitting of policy thresholds on dev: exact flip F1 and stance accuracy, under a cap on false flips.
 
-The state feeds the reading, so every trial is a free run; but a turn can be read under four states only, and
-each reading is kept: dozens of trials cost the model no more than four.
+State and sides feed the reading, so every trial is a free run; but most turns are read under the states and
+beside the sides of a trial before, and each reading is kept: dozens of trials cost the model no more than a
+few.
 """
 
 import dataclasses
@@ -22,7 +23,7 @@ from models.training.examples import examples
 from models.training.judging import CHOOSING, FALSE_FLIPS, Figures, judge
 from tracker.observations import Explanation, Observation
 from tracker.policy import Policy, Threshold
-from tracker.stances import Stance
+from tracker.stances import Expressed, Stance
 
 FILE = "policy.toml"
 CAP = 30.0  # false flips in 1,000 turns
@@ -30,6 +31,7 @@ PROBABILITIES = (0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8)
 MARGINS = (0.0, 0.1, 0.2, 0.3)
 
 Watch = Callable[[int, int], None]  # trials done, of how many
+_Asked = tuple[str, str, Stance, tuple[Expressed | None, ...]]
 
 
 class Fitted(msgspec.Struct, frozen=True):
@@ -41,10 +43,13 @@ class Fitted(msgspec.Struct, frozen=True):
 
 
 class Remembering:
-    """An engine that reads each turn once under each state; explanations are not asked of the model."""
+    """An engine that reads each turn once under each state and beside each course of sides.
+
+    Explanations are not asked of the model.
+    """
 
     def __init__(self, engine: Engine) -> None:
-        self._engine, self._seen = engine, dict[tuple[str, str, Stance], Observation]()
+        self._engine, self._seen = engine, dict[_Asked, Observation]()
         self._explainer = RuleEngine()
 
     def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
@@ -130,5 +135,6 @@ def _worth(figures: Figures, cap: float) -> tuple[bool, float]:
     return within, figures[CHOOSING] + figures["stance_accuracy"] if within else -figures[FALSE_FLIPS]
 
 
-def _key(request: ObserveRequest) -> tuple[str, str, Stance]:
-    return request.conversation, request.turn.turn, request.state
+def _key(request: ObserveRequest) -> _Asked:
+    sides = tuple(turn.sides.get(request.target) for turn in request.window)
+    return request.conversation, request.turn.turn, request.state, sides

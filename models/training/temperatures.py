@@ -20,8 +20,9 @@ _HEADS = ("expressed", "emotion", "sentiment", "trigger", "pointer")
 
 
 def fitted(engine: EncoderEngine, examples: Sequence[Example]) -> Calibration:
-    """The calibration of an engine's raw logits on examples under their gold states.
+    """The calibration of an engine's raw logits on examples under their gold states, beside gold sides.
 
+    In service some of both are wrong, and what is read is a little less sure than it says.
     Relevance keeps 1: nothing on dev is labelled as irrelevant.
     """
     rows = _rows(engine, examples)

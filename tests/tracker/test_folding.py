@@ -107,6 +107,7 @@ def test_what_is_read_again_is_shown_the_sides_that_its_holders_turns_take_now()
     assert isinstance(wanted, Read)
     assert (wanted.turn.turn, wanted.state) == ("m-2", Stance.NEUTRAL)
     assert [turn.sides for turn in wanted.window] == [{TARGET.id: Expressed.NEUTRAL}]
+    assert wanted.turn.sides == {}
 
 
 def test_a_persons_word_is_the_side_that_later_turns_are_read_beside() -> None:

@@ -1,11 +1,13 @@
 """Where a turn stands in the window."""
 
+import msgspec
 import pytest
 
 from tests.tracker.strategies import at, create
 from tracker.context import WINDOW_TURNS, WindowTurn, remembered
 from tracker.ledger import LedgerEntry
 from tracker.placing import edited, placed, preceding
+from tracker.stances import Expressed
 
 ENTRIES = {
     n: LedgerEntry(id=f"r-{n}", op="create", arrival=n, sent_at=at(n), turn=f"m-{n}") for n in range(20)
@@ -42,6 +44,12 @@ def test_an_edit_changes_the_text_alone_and_only_what_is_there() -> None:
     assert (turn.text, turn.reply_to, turn.language) == ("after", "m-0", "en")
     assert window == (turn, TURNS[2])
     assert edited((TURNS[2],), "m-1", "ann", "after") == (WindowTurn("m-1", "ann", "after"), (TURNS[2],))
+
+
+def test_what_is_edited_has_no_side_until_it_is_read_again() -> None:
+    seen = msgspec.structs.replace(TURNS[1], sides={"t-1": Expressed.SUPPORT})
+    turn, window = edited((seen,), "m-1", "ann", "after")
+    assert turn.sides == window[0].sides == {}
 
 
 def test_what_precedes_a_turn_is_what_the_window_holds_before_it() -> None:

@@ -78,6 +78,18 @@ def test_an_earlier_turn_comes_with_the_side_that_it_took_on_this_target(request
     assert said(one, one.parts[3].span) == "Ines: anyone"
 
 
+def test_the_new_turns_own_side_is_never_shown_and_none_to_who_never_learned_them(
+    request_: ObserveRequest,
+) -> None:
+    heard = {request_.target: Expressed.SUPPORT}
+    own = msgspec.structs.replace(request_.turn, sides=heard)
+    assert features(msgspec.structs.replace(request_, turn=own)) == features(request_)
+    window = tuple(msgspec.structs.replace(turn, sides=heard) for turn in request_.window)
+    sided = msgspec.structs.replace(request_, window=window)
+    assert features(sided) != features(request_)
+    assert Featurizer(TOKENIZER, sides=False)([sided]) == [features(request_)]
+
+
 def test_many_at_once_are_as_each_alone(request_: ObserveRequest) -> None:
     requests = [request_, msgspec.structs.replace(request_, window=()), request_]
     assert Featurizer(TOKENIZER)(requests) == [features(request) for request in requests]

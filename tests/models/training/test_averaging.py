@@ -41,6 +41,7 @@ def test_large_weights_of_fp16_do_not_overflow_on_the_way(tmp_path: Path) -> Non
     ("other", "said"),
     [
         ({"config": AdapterConfig(base="e5", base_revision="2")}, "stands on 2"),
+        ({"config": AdapterConfig(base="e5", base_revision="1", sides=True)}, "its sides True"),
         ({"config": AdapterConfig(base="e5", base_revision="1", lora=Lora(8, 16))}, "is LoRA's"),
         ({"name": "v"}, "other tensors"),
     ],

@@ -7,7 +7,9 @@ from tests.models.training.talks import corpus
 
 EXAMPLES = examples(corpus(120))
 OPTIONS = EncoderOptions(batch=3, epochs=2)
-UNVARIED = dict.fromkeys(("drawn", "foreign", "turned", "bare", "declared", "thinned", "masked"), 0.0)
+UNVARIED = dict.fromkeys(
+    ("drawn", "foreign", "turned", "bare", "declared", "thinned", "misread", "unread", "masked"), 0.0
+)
 
 
 def schedule(**changes: object) -> Schedule:
