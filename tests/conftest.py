@@ -14,7 +14,18 @@ from stream.embedded.broker import Broker
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """`--full`: all that tests/faults has, which takes hours; without it, what CI has time for."""
-    parser.addoption("--full", action="store_true", help="all rounds of tests/faults")
+    parser.addoption(
+        "--full", action="store_true", help="all rounds of tests/faults, long tests on Tansu, too"
+    )
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """A test marked `long` runs on Apache Kafka alone: CI has no time for the other broker."""
+    if config.getoption("full") or kafka.available() is not None:
+        return
+    left = [item for item in items if item.get_closest_marker("long") and "[tansu" in item.name]
+    items[:] = [item for item in items if item not in left]
+    config.hook.pytest_deselected(items=left)
 
 
 def _redis_version(server: Path) -> str:

@@ -66,6 +66,7 @@ def calm(disturbed: Settings) -> Settings:
     return msgspec.structs.replace(disturbed, topic_prefix=f"test-{uuid4().hex[:12]}", batch_records=500)
 
 
+@pytest.mark.long
 async def test_a_killed_run_ends_as_an_undisturbed_one(
     disturbed: Settings, calm: Settings, named_broker: tuple[str, object], tmp_path: Path
 ) -> None:

@@ -189,6 +189,7 @@ async def lasted(settings: Settings, process: "subprocess.Popen[bytes]", seconds
             await asyncio.sleep(0.1)
 
 
+@pytest.mark.long
 async def test_an_idle_agent_is_ready(settings: Settings, tmp_path: Path) -> None:
     """Also where the log ends with a marker, which is no record and never finished."""
     log = tmp_path / "agent.log"

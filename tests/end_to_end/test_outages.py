@@ -133,6 +133,7 @@ async def test_it_stops_in_time_while_the_reader_is_away(settings: Settings) -> 
             await whole(collected, 20)
 
 
+@pytest.mark.long
 async def test_it_stops_in_time_under_load(settings: Settings) -> None:
     settings = msgspec.structs.replace(settings, batch_records=20)
     async with producing(settings) as producer, collecting(settings) as collected:

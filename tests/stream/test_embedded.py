@@ -37,6 +37,7 @@ _EITHER = pytest.mark.parametrize("make", [EmbeddedRedis, EmbeddedBroker])
 _OWNER = """
 import signal, sys, threading, time
 from stream.embedded import EmbeddedBroker, EmbeddedRedis
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in a shell's background begins without it
 redis, broker = EmbeddedRedis(), EmbeddedBroker()
 thread = threading.Thread(target=redis.start)
 thread.start()

@@ -58,6 +58,7 @@ async def keys_of(redis: Redis, settings: Settings, run: str) -> int:
     return len(await redis.keys(f"{settings.topic_prefix}:{run}:*"))
 
 
+@pytest.mark.long
 async def test_a_run_is_listed_dropped_and_begins_anew_under_its_name(
     settings: Settings, redis: Redis
 ) -> None:

@@ -91,6 +91,7 @@ async def emptied(settings: Settings) -> None:
         await client.delete(*await states(settings))
 
 
+@pytest.mark.long
 async def test_agents_go_on_as_if_nothing_had_been(settings: Settings) -> None:
     first = [target(room) for room in ROOMS] + [turn(room, "1") for room in ROOMS]
     second = [turn(room, "2", "-1") for room in ROOMS]
@@ -137,6 +138,7 @@ async def test_what_a_person_can_mend(
     assert "Traceback" not in errors
 
 
+@pytest.mark.long
 async def test_without_redis_and_without_such_a_run_it_says_so(settings: Settings) -> None:
     await topics.ensure(settings)
     async with producing(settings) as producer, running(settings):

@@ -63,6 +63,7 @@ async def check(collected: Collected) -> None:
     assert {event["data"]["run"] for event in collected.events().values()} == {"again"}
 
 
+@pytest.mark.long
 async def test_a_file_is_folded_in_a_run_of_its_own_and_only_once(settings: Settings, file: Path) -> None:
     async with collecting(settings) as collected:
         status, errors = await said(replay(settings, file, "--run", "again"))
@@ -76,6 +77,7 @@ async def test_a_file_is_folded_in_a_run_of_its_own_and_only_once(settings: Sett
         assert len(collected.values["journal"]) == TURNS + 1
 
 
+@pytest.mark.long
 async def test_stopped_it_goes_on_where_it_was_left(settings: Settings, file: Path) -> None:
     async with collecting(settings) as collected:
         process = replay(settings, file, "--run", "again", "--rate", 250)
