@@ -211,6 +211,11 @@ def test_a_record_is_shown_as_text_where_it_is_text(value: bytes | None, ends: s
     assert shown(letter(value=value)).endswith(ends)
 
 
+def test_an_id_that_is_refused_moves_no_cursor(capsys: pytest.CaptureFixture[str]) -> None:
+    dead_letters._refused("turns/0/\x1b[2J", "it is gone")
+    assert "\x1b" not in capsys.readouterr().err
+
+
 def test_a_record_that_was_cut_says_so() -> None:
     text = shown(letter(value=b"v" * 600_000))
     assert f"cut: {MAX_VALUE_BYTES} of 600000 bytes" in text
