@@ -43,6 +43,18 @@ async def serving(handle: Handler) -> AsyncIterator[int]:
             await connected.pop()  # raises what its handler raised
 
 
+async def piped(back: asyncio.StreamWriter, *pumps: Coroutine[Any, Any, None]) -> None:
+    """Run the pumps of a line to another server until one ends; then end the others and break the line."""
+    running = {asyncio.ensure_future(pump) for pump in pumps}
+    try:
+        await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        back.transport.abort()
+        for pump in running:
+            pump.cancel()
+        await asyncio.gather(*running, return_exceptions=True)
+
+
 async def _closed(writer: asyncio.StreamWriter) -> None:
     """Closed, with what was written sent; without, where the other end takes nothing."""
     writer.close()

@@ -24,8 +24,8 @@ class Outputs(NamedTuple):
     """Logits in float32, in the order of the enums above; `pointer` [B, P] over parts, `relevance` [B].
 
     `sides` [B, P, 4] says of each part what its turn expresses: learned beside the rest, since one pass then
-    teaches as many sides as turns are shown (those that stand beside them are drawn half the time, so that
-    they cannot be copied), and never served.
+    teaches as many sides as turns are shown (a third of those that stand beside them are wrong, so that to
+    copy does not do), and never served.
     """
 
     expressed: Tensor

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
+from tests import tcp
+
 PIECE_BYTES = 1 << 16
 CLOSE_SECONDS = 5.0
 
@@ -50,17 +52,7 @@ class Relay:
 
     async def _connected(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         there, back = await asyncio.open_connection("127.0.0.1", self.target)
-        pumps = {
-            asyncio.ensure_future(self._forward(reader, back, writer)),
-            asyncio.ensure_future(self._return(there, writer)),
-        }
-        try:
-            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            back.transport.abort()
-            for pump in pumps:
-                pump.cancel()
-            await asyncio.gather(*pumps, return_exceptions=True)
+        await tcp.piped(back, self._forward(reader, back, writer), self._return(there, writer))
 
     async def _forward(
         self, reader: asyncio.StreamReader, back: asyncio.StreamWriter, writer: asyncio.StreamWriter

@@ -10,6 +10,7 @@ from models.encoder import calibration
 from models.encoder.calibration import Calibration
 from models.encoder.engine import EncoderEngine
 from models.encoder.loading import load
+from models.evaluation import runner
 from models.language.backbone import Placement
 from models.language.rule import RuleEngine
 from models.language.weights import Found
@@ -21,7 +22,7 @@ from models.training.temperatures import FEWEST, _least
 from tests.models.training.talks import corpus, talk
 from tracker.observations import Observation, Probabilities
 from tracker.policy import Policy, Threshold
-from tracker.stances import Stance
+from tracker.stances import Expressed, Stance
 
 
 class Scripted(RuleEngine):
@@ -107,10 +108,15 @@ class Swayed(Scripted):
 
 
 def test_memory_heeds_the_sides_that_another_policy_led_to() -> None:
-    remembering = Remembering(Swayed())
-    for least in (0.3, 0.6, 0.7):
+    """Maya's third turn takes another side where her first one established nothing; Tom speaks after it."""
+    swayed = [talk("swayed1", Stance.SUPPORT, Stance.OPPOSE, Stance.UNKNOWN, split="dev")]
+    remembering, said = Remembering(Swayed()), []
+    for least in (0.6, 0.7):
         tried = Policy(name="tried", establish=Threshold(least), flip=Threshold(0.5))
-        assert judge(DEV, remembering, tried) == judge(DEV, Swayed(), tried)
+        said.append(runner.run(swayed, remembering, tried))
+        assert said[-1] == runner.run(swayed, Swayed(), tried)
+    heard = [predictions[0].turns[4].expressed for predictions in said]
+    assert [one.ranked()[0][0] for one in heard if one] == [Expressed.OPPOSE, Expressed.NEUTRAL]
 
 
 def test_a_policy_is_read_back_as_it_was(tmp_path: Path) -> None:

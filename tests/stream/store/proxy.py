@@ -24,15 +24,7 @@ class Proxy:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         there, back = await asyncio.open_connection("127.0.0.1", self._target)
-        pumps = [asyncio.ensure_future(self._forward(reader, back))]
-        pumps.append(asyncio.ensure_future(self._return(there, writer)))
-        try:
-            await asyncio.wait(pumps, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            back.transport.abort()
-            for pump in pumps:
-                pump.cancel()
-            await asyncio.gather(*pumps, return_exceptions=True)
+        await tcp.piped(back, self._forward(reader, back), self._return(there, writer))
 
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         while data := await reader.read(1 << 16):
