@@ -14,6 +14,7 @@ from models.language.weights import Found
 from models.reader import ObserveRequest
 from tests.models.encoder.conftest import CPU
 from tracker.observations import Mark
+from tracker.stances import Expressed
 
 
 def saved(found: Found, folder: Path, lora: Lora | None = None, **changes: object) -> adapter.StanceNetwork:
@@ -46,6 +47,18 @@ def test_what_was_saved_reads_the_same_when_loaded(
     assert made.revision.startswith(f"{found.revision}+")
     (seen,) = EncoderEngine(made).observe([request_])
     assert Mark.UNTRAINED not in seen.marks
+
+
+def test_only_an_adapter_that_learned_beside_sides_is_shown_them(
+    found: Found, tmp_path: Path, request_: ObserveRequest
+) -> None:
+    heard = {request_.target: Expressed.SUPPORT}
+    window = tuple(msgspec.structs.replace(turn, sides=heard) for turn in request_.window)
+    sided = msgspec.structs.replace(request_, window=window)
+    for learned in (False, True):
+        saved(found, tmp_path / str(learned), sides=learned)
+        featurizer = load(found, tmp_path / str(learned), CPU).featurizer
+        assert (featurizer([sided]) != featurizer([request_])) is learned
 
 
 def test_word_embeddings_are_not_saved_and_all_is_fp16(found: Found, tmp_path: Path) -> None:
