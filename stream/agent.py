@@ -14,6 +14,7 @@ import structlog
 
 from models.reader import ReaderUnavailable
 from models.tracebacks import frames
+from stream.carrying import Carried, Flow, Unsteered
 from stream.chain import Item
 from stream.deliveries import Delivery, stale
 from stream.delivery import deliver
@@ -31,7 +32,7 @@ log = structlog.get_logger(__name__)
 
 FIRST_PAUSE_SECONDS = 0.2
 LONGEST_PAUSE_SECONDS = 10.0
-CARRIED_RECORDS = 1000  # with as many carried, no more are taken: an outage must not fill the memory
+STUCK_SECONDS = 1.0  # until it is seen that what alone is carried may go on
 
 Outage = (ReaderUnavailable, StoreUnavailable, SenderUnavailable, JournalUnavailable, CommitContended)
 
@@ -53,33 +54,43 @@ class Agent:
     ) -> None:
         """Without `restorer`, nothing that the store has lost is put back."""
         self.vitals = vitals or Vitals()
-        self._wholeness = Wholeness(store, restorer)
+        self._wholeness = Wholeness(store, restorer, self.vitals)
         self._processor, self._store, self._sender = processor, store, sender
         self._live, self._poison_attempts, self._batch_records = live, poison_attempts, batch_records
         self._offsets: Offsets[Delivery] = Offsets(lambda delivery: delivery.event.ack())
-        self._carried: list[Delivery] = []  # with those that are worked on
+        self._carried = Carried()  # with those that are worked on
         self._most = batch_records  # of one attempt; fewer after an outage
         self._pause = FIRST_PAUSE_SECONDS
+        self._flow: Flow = Unsteered()
 
     async def run(self, batches: AsyncIterator[Sequence[Any]]) -> None:
         """Take batches of Faust events until cancelled; what a bound leaves over goes first in the next."""
         gathering = Gathering(batches, self._batch_records)
         keeping = asyncio.ensure_future(self._wholeness.keep())
         try:
-            while True:
-                arrived: Sequence[Any] | None = ()
-                if len(self._carried) < CARRIED_RECORDS:
-                    arrived = await gathering.take(wait=not self._carried)
-                if arrived is None:
-                    return
+            while (arrived := await self._arrived(gathering)) is not None:
                 await self.take(arrived)
         finally:
             keeping.cancel()
             await gathering.close()
 
+    async def _arrived(self, gathering: Gathering[Any]) -> Sequence[Any] | None:
+        """What came, without waiting for it while something else can be done. None at the end."""
+        goes_on = self._carried.has(self._wholeness.stuck)
+        if self._carried.room:
+            return await gathering.take(wait=not goes_on, seconds=STUCK_SECONDS if self._carried else None)
+        if not goes_on:
+            await asyncio.sleep(STUCK_SECONDS)
+        return ()
+
+    def steered(self, flow: Flow) -> None:
+        """From now on, this holds partitions back while they have much in hand."""
+        self._flow = flow
+
     def assigned(self, partitions: set[Partition]) -> None:
         """Partitions came to this agent: what the store lacks of them is put back at once."""
         self.vitals.joined = True
+        self._carried.assigned(partitions)
         self._wholeness.assigned(partitions)
 
     async def take(self, events: Sequence[Any]) -> None:
@@ -88,25 +99,24 @@ class Agent:
         arrived = [Delivery(event, now) for event in events if not stale(event)]
         for delivery in arrived:
             self._offsets.begin(delivery.partition, delivery.offset, delivery)
-        batch = self._carried = [*self._carried, *arrived]
-        now_done, later = batch[: self._most], batch[self._most :]
-        left = [*await self._attempt(now_done), *later]
-        self._carried = [delivery for delivery in left if self._holds(delivery)]
-        if not self._carried:
+        self._carried.add(arrived)
+        batch = self._carried.batch(self._most, self._wholeness.stuck)
+        left = frozenset(await self._attempt(batch))
+        self._carried.drop([delivery for delivery in batch if delivery not in left])
+        self._carried.steer(self._flow, self._wholeness.stuck)
+        if not self._carried.has(self._wholeness.stuck):
             self.vitals.rest()
 
     def place(self, partition: Partition) -> tuple[Place, bool]:
         """How far a partition is, and whether its oldest unfinished record is in hand."""
         place = self._offsets.place(partition)
-        return place, any(
-            delivery.partition == partition and delivery.offset == place.head for delivery in self._carried
-        )
+        return place, self._carried.holds(partition, place.head)
 
     def forget(self, partitions: set[tuple[str, int]]) -> None:
         """Partitions went to another agent: drop what is carried of them."""
         self._offsets.forget(partitions)
         self._wholeness.revoked(partitions)
-        self._carried = [delivery for delivery in self._carried if delivery.partition not in partitions]
+        self._carried.forget(partitions)
 
     def _holds(self, delivery: Delivery) -> bool:
         """Whether a delivery is still ours: its partition may have gone while its batch was worked on."""
@@ -136,7 +146,7 @@ class Agent:
         return left
 
     async def _take_whole(self, batch: list[Delivery]) -> tuple[list[Delivery], ReaderUnavailable | None]:
-        """Process a batch of partitions that are whole; no record of theirs is taken before, whatever fails.
+        """Process what is of partitions that are whole; no record of theirs is taken before, whatever fails.
 
         No other server is accepted meanwhile: what was read of the old one is committed to the old one alone.
         """
@@ -148,7 +158,10 @@ class Agent:
             except Exception as error:
                 log.error("restore.failed", error=type(error).__name__, frames=frames(error))
                 raise JournalUnavailable(f"restoring failed: {type(error).__name__}") from error
-            return await self._process(batch)
+            whole = [delivery for delivery in batch if delivery.partition not in self._wholeness.stuck]
+            undone, outage = await self._process(whole)
+            done = frozenset(whole).difference(undone)
+            return [delivery for delivery in batch if delivery not in done], outage
 
     async def _replaced(self, replaced: StoreReplaced) -> None:
         await self._wait(replaced)

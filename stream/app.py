@@ -22,7 +22,7 @@ from stream.restore import Restorer
 from stream.sender import Sender
 from stream.settings import Settings, propositions_for
 from stream.store.port import Store
-from stream.transport import App
+from stream.transport import App, ConsumerFlow
 from stream.vitals import Vitals
 from stream.watchdog import Watchdog
 from tracker.clock import Clock
@@ -103,6 +103,7 @@ def build(settings: Settings, agent: Agent, datadir: Path) -> App:
 
     app.agent(turns, name="volteface.fold", concurrency=1)(fold)
 
+    agent.steered(ConsumerFlow(app))
     _tell_of_partitions(app, agent)
     return app
 

@@ -23,14 +23,16 @@ class Gathering(Generic[T]):
         self._ended = False
         self._task = asyncio.ensure_future(self._gather())
 
-    async def take(self, *, wait: bool) -> list[T] | None:
-        """What waits, at most `most`; with `wait`, at least one event. None at the end.
+    async def take(self, *, wait: bool, seconds: float | None = None) -> list[T] | None:
+        """What waits, at most `most`; with `wait`, at least one event, but none after `seconds`.
 
-        Raises what the iterator raised.
+        None at the end. Raises what the iterator raised.
         """
         if wait and not self._events and not self._ended:
             self._arrived.clear()
-            await self._arrived.wait()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds):
+                    await self._arrived.wait()
         if not self._events and self._ended:
             await self._task
             return None

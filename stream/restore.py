@@ -8,7 +8,7 @@ still lacking behind it.
 """
 
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import structlog
 from aiokafka.errors import KafkaError
@@ -26,7 +26,7 @@ from stream.processor import Processed, Processor
 from stream.recall import RecallingReader
 from stream.receipts import appended
 from stream.settings import Settings
-from stream.store.port import ConversationKey, Need, Outbox, Store, StoreUnavailable
+from stream.store.port import ConversationKey, Need, Outbox, Store
 from tracker.keys import LIVE
 from tracker.ledger import JournalEntry
 from tracker.observations import Mark
@@ -40,13 +40,15 @@ MOST_LOST = 20_000  # entries; more are no failover's but a store that was empti
 BATCH = 500  # records that are put back and conversations that are asked for at once; under STRETCH
 MOST_SEARCHED = 100_000  # entries that are read for one that is missing
 
+Held = Callable[[int], bool]  # whether a partition is still ours
+
 
 class JournalUnavailable(Exception):
     """The topics cannot be read now: pause and try again, take no record before."""
 
 
-class Unrestorable(StoreUnavailable):
-    """Redis lacks what cannot be put back from the ends of the topics: it must be rebuilt."""
+class Unrestorable(Exception):
+    """Redis lacks what cannot be put back from the end of a partition of the topics: it must be rebuilt."""
 
     def __init__(self, lost: int, why: str) -> None:
         super().__init__(
@@ -54,11 +56,18 @@ class Unrestorable(StoreUnavailable):
         )
 
 
+class Restored(NamedTuple):
+    """A partition that was looked at, and why it cannot be made whole, if it cannot."""
+
+    partition: int
+    stuck: Unrestorable | None = None
+
+
 class Restores(Protocol):
     """What puts back what a store lost."""
 
-    def restore(self, partitions: Sequence[int], held: Callable[[int], bool]) -> AsyncIterator[int]:
-        """Each of the partitions once it is whole, but those that are not held any more.
+    def restore(self, partitions: Sequence[int], held: Held) -> AsyncIterator[Restored]:
+        """Each of the partitions once it is whole, or why it cannot be; none that is not held any more.
 
         Raises what makes an agent pause.
         """
@@ -80,20 +89,30 @@ class Restorer:
         self._settings, self._store, self._reader = settings, store, reader
         self._sender, self._processing = sender, processing
 
-    async def restore(self, partitions: Sequence[int], held: Callable[[int], bool]) -> AsyncIterator[int]:
-        """Each of the partitions once it is whole, but those that are not held any more.
+    async def restore(self, partitions: Sequence[int], held: Held) -> AsyncIterator[Restored]:
+        """Each of the partitions once it is whole, or why it cannot be, but those that are not held any more.
 
-        Raises JournalUnavailable, Unrestorable, and what processing and sending raise.
+        Raises JournalUnavailable, and what processing and sending raise.
         """
         try:
             async with history.reading(self._settings) as past:
                 for partition in partitions:
-                    lost, full = await self._lost(past, partition)
-                    if not lost or await self._put_back(past, partition, lost, held):
-                        await self._empty(full)
-                        yield partition
+                    try:
+                        whole = await self._restored(past, partition, held)
+                    except Unrestorable as stuck:
+                        yield Restored(partition, stuck)
+                    else:
+                        if whole:
+                            yield Restored(partition)
         except (KafkaError, TimeoutError, OSError, MissingTopics) as error:
             raise JournalUnavailable(f"the topics cannot be read: {error!r}") from error
+
+    async def _restored(self, past: History, partition: int, held: Held) -> bool:
+        lost, full = await self._lost(past, partition)
+        if lost and not await self._put_back(past, partition, lost, held):
+            return False
+        await self._empty(full)
+        return True
 
     async def _lost(self, past: History, partition: int) -> tuple[Lost, list[ConversationKey]]:
         """What is lacking, and the conversations met on the way whose outboxes hold something.
@@ -144,7 +163,7 @@ class Restorer:
                     full.add(need.key)
         return known
 
-    async def _put_back(self, past: History, partition: int, lost: Lost, held: Callable[[int], bool]) -> bool:
+    async def _put_back(self, past: History, partition: int, lost: Lost, held: Held) -> bool:
         """Whether all of it was put back; not where the partition went to another agent meanwhile."""
         for chunk in lost.chunks(BATCH):
             messages = await self._messages(past, partition, chunk)

@@ -10,18 +10,21 @@ looks again now and then: a turn that came alone stood there for up to 1.3 s, an
 Faust's consumer commits in its thread until the broker answers: with the broker gone, a process that was told
 to stop would never end.
 
+Faust takes up a partition again as soon as its own buffer has room, though it was told to pause it.
+
 Faust forgets what was acked of a partition that moves, though the group still takes commits then: all that
 was done since the last one would be read again by whoever gets it. Here it is committed first.
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
 import faust
 from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
 from mode.threads import WorkerThread
 
 from stream.offsets import Partition
@@ -79,6 +82,10 @@ class _Thread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
 
 
 class _Consumer(driver.Consumer):  # type: ignore[misc]
+    def on_buffer_drop(self, tp: Any) -> None:
+        super().on_buffer_drop(tp)
+        self._active_partitions.difference_update(self._paused_partitions)
+
     async def on_partitions_revoked(self, revoked: Any) -> None:
         if self._thread.in_group:
             with suppress(TimeoutError):
@@ -92,6 +99,21 @@ class _Consumer(driver.Consumer):  # type: ignore[misc]
 
 class _Transport(driver.Transport):  # type: ignore[misc]
     Consumer = _Consumer
+
+
+class ConsumerFlow:
+    """Holds partitions back by the app's consumer, which leaves what is fetched of them where it is."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    def pause(self, partitions: Collection[Partition]) -> None:
+        """They bring no more, but for what is on its way."""
+        self._app.consumer.pause_partitions({TP(*partition) for partition in partitions})
+
+    def resume(self, partitions: Collection[Partition]) -> None:
+        """They bring more again."""
+        self._app.consumer.resume_partitions({TP(*partition) for partition in partitions})
 
 
 class App(faust.App):  # type: ignore[misc]

@@ -4,6 +4,8 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+UNRESTORABLE = "Unrestorable"
+
 
 @dataclass(frozen=True, slots=True)
 class Pause:
@@ -21,6 +23,7 @@ class Vitals:
         self.refused: Counter[str] = Counter()  # records, by reason
         self.pauses: Counter[str] = Counter()  # by part
         self.paused: Pause | None = None
+        self.held: Pause | None = None
         self.joined = False  # whether the group has shared its partitions out to it
         self._tried = 0
 
@@ -47,6 +50,11 @@ class Vitals:
     def rest(self) -> None:
         """Nothing is left that could wait for a part."""
         self.paused = None
+
+    def hold(self, partitions: int, now: float) -> None:
+        """So many partitions cannot be restored, once more or for the first time; 0: none."""
+        self._tried += 1
+        self.held = Pause(UNRESTORABLE, self.held.since if self.held else now) if partitions else None
 
     def tried(self) -> None:
         """An attempt that finishes nothing came to an end: a search for poison, a batch put back."""

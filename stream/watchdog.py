@@ -110,10 +110,9 @@ class Watchdog:
 
     @property
     def paused(self) -> Pause | None:
-        """The part that is away, if one is."""
-        if self.vitals.paused is None and self._away is not None:
-            return Pause(BROKER, self._away)
-        return self.vitals.paused
+        """The part that is away, if one is; else what some partitions alone wait for."""
+        away = None if self._away is None else Pause(BROKER, self._away)
+        return self.vitals.paused or away or self.vitals.held
 
     def since(self, paused: Pause) -> float:
         """How many seconds a part has been away."""

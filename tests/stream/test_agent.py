@@ -2,7 +2,7 @@ import asyncio
 import contextlib
 import datetime as dt
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +10,8 @@ from structlog.testing import capture_logs
 
 from stream import agent as module
 from stream import isolation
-from stream.agent import CARRIED_RECORDS, Agent
+from stream.agent import Agent
+from stream.carrying import CARRIED_RECORDS
 from stream.chain import Item
 from stream.offsets import Place
 from stream.outbox import FLIPS, JOURNAL
@@ -58,6 +59,19 @@ class Poisoned(Processor):
         return await super().process(items)
 
 
+class HeldBack:
+    """Notes which partitions are held back."""
+
+    def __init__(self) -> None:
+        self.paused: set[Any] = set()
+
+    def pause(self, partitions: Collection[Any]) -> None:
+        self.paused |= set(partitions)
+
+    def resume(self, partitions: Collection[Any]) -> None:
+        self.paused -= set(partitions)
+
+
 class Stand:
     """An agent on fakes."""
 
@@ -71,9 +85,9 @@ class Stand:
         self.agent = Agent(
             self.processor,
             self.store,
-            self.sender,
+            self.sender,  # type: ignore[arg-type]
             live=live,
-            poison_attempts=3,  # type: ignore[arg-type]
+            poison_attempts=3,
         )
 
     async def take(self, *given: Record) -> None:
@@ -197,7 +211,7 @@ async def test_it_shows_how_far_a_partition_is_and_what_is_in_hand() -> None:
     stand = Stand(waves=2)
     await stand.take(*TALK)
     assert stand.agent.place(PARTITION) == (Place(begun=3, head=2, acked=2), True)
-    stand.agent._carried.clear()  # as a defect would
+    stand.agent._carried.drop(stand.agent._carried.batch(10))  # as a defect would
     assert stand.agent.place(PARTITION) == (Place(begun=3, head=2, acked=2), False)
 
 
@@ -424,3 +438,29 @@ async def test_the_receipt_is_the_brokers_time_or_else_the_agents(
     await stand.agent.take([event])
     [journal] = stand.sender.of(JOURNAL)
     assert (b"clamped" in (journal or b"")) is clamped
+
+
+async def test_a_busy_room_before_a_slow_reader_starves_no_other_partition() -> None:
+    """Faults, row 29: as many of its turns are carried as an agent takes at most, and more come."""
+    asked = asyncio.Semaphore(0)
+
+    class Slow(CountingReader):
+        async def observe(self, requests: Any) -> Any:
+            await asked.acquire()
+            return await super().observe(requests)
+
+    reader = Slow()
+    stand, other, flow = Stand(reader, waves=2), Partition(1), HeldBack()
+    stand.agent.steered(flow)
+    busy: list[Record] = [turn(str(number)) for number in range(3000)]
+    async with stand.running(stand.partition.events([target(), *busy])) as queue:
+        stand.agent.assigned({PARTITION, ("volteface.turns", 1)})
+        asked.release()
+        await until(lambda: flow.paused == {PARTITION})
+        queue.put_nowait(other.events([target("b"), turn("1", room="b")]))
+        while not other.acked and len(stand.partition.acked) < 100:
+            read = len(reader.observed)
+            asked.release()
+            await until(lambda read=read: len(reader.observed) > read)  # type: ignore[misc]
+        await until(lambda: len(other.acked) == 2 or len(stand.partition.acked) > 100)
+        assert other.acked == [0, 1]

@@ -1,18 +1,20 @@
 """The agent takes no record of a partition before the store holds all that the topics tell of it."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+import contextlib
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
 from models.reader import ObserveRequest
 from stream import agent as module
+from stream import wholeness
 from stream.agent import Agent
 from stream.chain import Item
 from stream.processor import Processed, Processor
-from stream.restore import JournalUnavailable
+from stream.restore import Held, JournalUnavailable, Restored, Unrestorable
 from stream.store.port import Commit, Loaded, Need, StoreReplaced
-from tests.stream.fakes import CountingReader, FlakyStore, MemorySender, Partition, rule, target, turn
+from tests.stream.fakes import CountingReader, FlakyStore, MemorySender, Partition, rule, target, turn, until
 from tracker.conversation import Rules
 from tracker.observations import Observation
 from tracker.records import Record
@@ -24,6 +26,9 @@ TALK: list[Record] = [target(), turn("1"), turn("2", "-1")]
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "FIRST_PAUSE_SECONDS", 0.001)
     monkeypatch.setattr(module, "LONGEST_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(module, "STUCK_SECONDS", 0.01)
+    monkeypatch.setattr(wholeness, "STUCK_SECONDS", 0.03)
+    monkeypatch.setattr(wholeness, "LOOK_SECONDS", 0.01)
 
 
 class ReplaceableStore(FlakyStore):
@@ -54,13 +59,14 @@ class Restoring:
         self._partition = partition
         self.asked: list[tuple[list[int], int]] = []
         self.fails: list[Exception] = []
+        self.stuck: set[int] = set()
 
-    async def restore(self, partitions: Sequence[int], held: Callable[[int], bool]) -> AsyncIterator[int]:
+    async def restore(self, partitions: Sequence[int], held: Held) -> AsyncIterator[Restored]:
         self.asked.append((list(partitions), len(self._partition.acked)))
         if self.fails:
             raise self.fails.pop()
         for partition in partitions:
-            yield partition
+            yield Restored(partition, Unrestorable(1, "gone") if partition in self.stuck else None)
 
 
 class Stand:
@@ -173,3 +179,34 @@ async def test_a_partition_that_comes_back_is_restored_again() -> None:
     stand.agent.forget({("volteface.turns", 0)})
     await stand.take(turn("3"))
     assert stand.restoring.asked == [([0], 0), ([0], 3)]
+
+
+async def test_a_partition_that_cannot_be_restored_holds_up_no_other() -> None:
+    stand, other = Stand(), Partition(1)
+    stand.restoring.stuck = {0}
+    await stand.agent.take([*stand.partition.events(TALK), *other.events([target("b"), turn("1", room="b")])])
+    await stand.agent.take(other.events([turn("2", room="b")]))
+    assert (stand.partition.acked, other.acked) == ([], [0, 1, 2])
+    assert stand.agent.vitals.held is not None
+    assert stand.agent.vitals.held.part == "Unrestorable"
+
+
+async def test_what_is_carried_of_a_stuck_partition_goes_on_when_it_was_restored() -> None:
+    stand = Stand()
+    stand.restoring.stuck = {0}
+    queue: asyncio.Queue[list[object]] = asyncio.Queue()
+    queue.put_nowait(stand.partition.events(TALK))
+
+    async def stream() -> AsyncIterator[list[object]]:
+        while True:
+            yield await queue.get()
+
+    running = asyncio.create_task(stand.agent.run(stream()))
+    await until(lambda: len(stand.restoring.asked) > 2)
+    assert stand.partition.acked == []
+    stand.restoring.stuck = set()
+    await until(lambda: stand.partition.acked == [0, 1, 2])
+    assert stand.agent.vitals.held is None
+    running.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await running

@@ -260,7 +260,7 @@ async def test_what_is_not_committed_as_finished_is_left_to_the_agents(line: Sta
         assert report.rebuilt + report.awaited == SIZE
         reader, sender, store = CountingReader(), MemorySender(), line.store()
         restorer = Restorer(line.settings, store, reader, sender, line.processing(store))
-        assert [number async for number in restorer.restore([0], lambda _: True)] == [0]
+        assert [one async for one in restorer.restore([0], lambda _: True)] == [(0, None)]
         assert await line.dump() == after[len(COURSE)]
         assert sender.of(JOURNAL) == []
         assert reader.observed == []

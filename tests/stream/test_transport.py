@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from aiokafka import TopicPartition
 from faust.transport.drivers import aiokafka as driver
+from faust.types import TP
 
 from stream import transport
 
@@ -114,3 +115,21 @@ def test_what_is_done_of_a_partition_is_committed_before_it_goes(
 def test_an_evicted_member_commits_no_old_acks(monkeypatch: pytest.MonkeyPatch) -> None:
     """An empty group would take them, though another member had come further."""
     assert revoking(monkeypatch, answered, generation=-1) == [("revoked", {OLD})]
+
+
+def test_a_partition_that_is_held_back_stays_so_when_the_buffer_has_room_again() -> None:
+    """Faust's own hand on the same tap: it would let a busy room in again after every batch."""
+    held, free = TP("turns", 0), TP("turns", 1)
+    consumer = object.__new__(transport._Consumer)
+    consumer._active_partitions, consumer._paused_partitions = {held, free}, set()
+    consumer._buffered_partitions = set()
+    consumer.app = SimpleNamespace(in_recovery=False)
+    flow = transport.ConsumerFlow(SimpleNamespace(consumer=consumer))
+    for partition in (held, free):
+        consumer.on_buffer_full(partition)
+    flow.pause({held})
+    for partition in (held, free):
+        consumer.on_buffer_drop(partition)
+    assert consumer._active_partitions == {free}
+    flow.resume({held})
+    assert consumer._active_partitions == {held, free}

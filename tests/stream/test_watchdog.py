@@ -106,6 +106,21 @@ async def test_a_pause_is_no_readiness_and_no_end() -> None:
     assert await stand.after(1) is None
 
 
+async def test_a_partition_that_cannot_be_restored_is_no_readiness_though_others_move() -> None:
+    stand = Stand()
+    stand.vitals.hold(1, stand.now)
+    stand.facts = {P: IDLE}
+    assert await stand.after(1) == "paused"
+    stand.vitals.hold(2, stand.now)
+    stand.vitals.finish(1)
+    assert await stand.after(9) == "paused"
+    paused = stand.watchdog.paused
+    assert paused is not None
+    assert (paused.part, stand.watchdog.since(paused)) == ("Unrestorable", 10.0)
+    stand.vitals.hold(0, stand.now)
+    assert await stand.after(1) is None
+
+
 async def test_a_broker_that_does_not_answer_is_a_part_that_is_away() -> None:
     stand = Stand()
     stand.facts = {P: Facts(position=7)}

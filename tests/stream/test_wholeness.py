@@ -1,12 +1,14 @@
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 from structlog.testing import capture_logs
 
 from stream import wholeness as module
+from stream.restore import Held, Restored, Unrestorable
 from stream.store.memory import MemoryStore
 from stream.store.port import StoreReplaced, StoreUnavailable
+from stream.vitals import Vitals
 from stream.wholeness import Wholeness
 from tests.stream.fakes import until
 
@@ -19,17 +21,18 @@ class Restoring:
     def __init__(self) -> None:
         self.asked: list[list[int]] = []
         self.fails: list[Exception] = []
+        self.stuck: set[int] = set()
         self.open = asyncio.Event()
         self.open.set()
 
-    async def restore(self, partitions: Sequence[int], held: Callable[[int], bool]) -> AsyncIterator[int]:
+    async def restore(self, partitions: Sequence[int], held: Held) -> AsyncIterator[Restored]:
         self.asked.append(list(partitions))
         for partition in partitions:
             await self.open.wait()
             if self.fails:
                 raise self.fails.pop()
             if held(partition):
-                yield partition
+                yield Restored(partition, Unrestorable(1, "gone") if partition in self.stuck else None)
 
 
 class Replaced(MemoryStore):
@@ -52,7 +55,8 @@ class Replaced(MemoryStore):
 class Stand:
     def __init__(self) -> None:
         self.store, self.restoring = Replaced(), Restoring()
-        self.wholeness = Wholeness(self.store, self.restoring)
+        self.vitals = Vitals()
+        self.wholeness = Wholeness(self.store, self.restoring, self.vitals)
 
     @property
     def asked(self) -> list[list[int]]:
@@ -168,3 +172,42 @@ async def test_two_at_once_restore_one_after_the_other(kept: Stand) -> None:
 
 async def test_without_a_restorer_everything_is_whole() -> None:
     await Wholeness(MemoryStore("r"), None).restore({P0})
+
+
+async def test_a_stuck_partition_is_told_once_and_looked_at_again_only_after_a_while(stand: Stand) -> None:
+    stand.restoring.stuck = {0}
+    with capture_logs() as logs:
+        for _ in range(3):
+            await stand.wholeness.restore({P0, P1})
+    assert stand.asked == [[0, 1]]
+    assert stand.wholeness.stuck == {P0}
+    assert [(line["event"], line["partition"]) for line in logs] == [("partition.unrestorable", 0)]
+    assert "volteface rebuild" in logs[0]["error"]
+
+
+async def test_a_stuck_partition_that_is_found_whole_is_free(
+    kept: Stand, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "STUCK_SECONDS", 0.01)
+    kept.restoring.stuck = {0}
+    with capture_logs() as logs:
+        kept.wholeness.assigned({P0})
+        await until(lambda: len(kept.asked) > 2)
+        assert (kept.wholeness.stuck, kept.vitals.held is None) == ({P0}, False)
+        signs = kept.vitals.signs
+        await until(lambda: kept.vitals.signs > signs)
+        kept.restoring.stuck = set()
+        await until(lambda: not kept.wholeness.stuck)
+    assert kept.vitals.held is None
+    assert len([line for line in logs if line["event"] == "partition.unrestorable"]) == 1
+
+
+async def test_a_stuck_partition_that_goes_or_another_server_frees_it(stand: Stand) -> None:
+    stand.restoring.stuck = {0, 1}
+    await stand.wholeness.restore({P0, P1})
+    stand.wholeness.revoked({P0})
+    assert stand.wholeness.stuck == {P1}
+    assert stand.vitals.held is not None
+    await stand.wholeness.accept()
+    assert stand.wholeness.stuck == set()
+    assert stand.vitals.held is None
