@@ -12,6 +12,9 @@ to stop would never end.
 
 Faust takes up a partition again as soon as its own buffer has room, though it was told to pause it.
 
+Where records aged out before they were read, Kafka goes on with the oldest that is left, and nobody says so.
+Here the log does, when a partition comes.
+
 Faust forgets what was acked of a partition that moves, though the group still takes commits then: all that
 was done since the last one would be read again by whoever gets it. Here it is committed first.
 """
@@ -23,13 +26,18 @@ from types import MappingProxyType
 from typing import Any
 
 import faust
+import structlog
+from aiokafka.errors import KafkaError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
 from mode.threads import WorkerThread
 
 from stream.offsets import Partition
 
+log = structlog.get_logger(__name__)
+
 FETCH_WAIT_MS = 50
+BEGINNINGS_SECONDS = 3.0  # for what is only told
 NO_GENERATION = -1  # what aiokafka sets where the group does not know it any more
 REVOKED_COMMIT_SECONDS = 2.0  # a rebalance must not wait for a broker that does not answer
 
@@ -67,6 +75,7 @@ class _Thread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         fresh = [tp for tp, offset in committed.items() if not offset and tp in consumer.assignment()]
         if fresh:
             await consumer.seek_to_beginning(*fresh)
+        await _tell_of_lost(consumer, {tp: offset for tp, offset in committed.items() if offset})
         return committed
 
     async def _fetch_records(self, consumer: Any, *given: Any, **named: Any) -> Any:
@@ -79,6 +88,20 @@ class _Thread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
             if taken and tp in consumer.assignment():
                 consumer.seek(tp, taken[0].offset)
         return {}
+
+
+async def _tell_of_lost(consumer: Any, committed: Mapping[Any, int]) -> None:
+    """Say which partitions begin behind what is committed; nothing where the broker does not answer."""
+    try:
+        async with asyncio.timeout(BEGINNINGS_SECONDS):
+            starts = await consumer.beginning_offsets([*committed]) if committed else {}
+    except (KafkaError, TimeoutError, OSError):
+        return
+    for tp, offset in committed.items():
+        if starts[tp] > offset:
+            log.error(
+                "turns.aged_out", partition=tp.partition, records=starts[tp] - offset, from_offset=offset
+            )
 
 
 class _Consumer(driver.Consumer):  # type: ignore[misc]

@@ -8,6 +8,7 @@ import pytest
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.records_to_delete import RecordsToDelete
+from structlog.testing import capture_logs
 
 from stream import kafka, topics
 from stream.settings import Settings
@@ -71,12 +72,15 @@ async def test_what_aged_out_unread_is_passed_over_and_the_rest_is_read(settings
             await drained(settings)
         await producer.records(unread)
         kept = await aged_out(settings)
-        async with running(settings):
-            await drained(settings)
+        with capture_logs() as logs:
+            async with running(settings):
+                await drained(settings)
             count = len(read) + kept
             await collected.until(lambda seen: len(seen.arrivals()) == count, "the rest", PATIENCE_SECONDS)
             await collected.rest()
     assert 0 < kept < len(unread)
+    told = sum(line["records"] for line in logs if line["event"] == "turns.aged_out")
+    assert told == len(unread) - kept
     assert len(collected.arrivals()) == len(collected.journal()) == count
     assert not collected.dead_letters
 

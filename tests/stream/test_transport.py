@@ -6,8 +6,10 @@ from typing import Any
 
 import pytest
 from aiokafka import TopicPartition
+from aiokafka.errors import KafkaError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
+from structlog.testing import capture_logs
 
 from stream import transport
 
@@ -20,6 +22,7 @@ class Client:
     def __init__(self, committed: dict[TopicPartition, int | None]) -> None:
         self.committed, self.sought = committed, dict[TopicPartition, int | str]()
         self._coordinator: Any = None
+        self.starts: dict[TopicPartition, int] | Exception = {}
 
     def assignment(self) -> set[TopicPartition]:
         return {FRESH, OLD}
@@ -27,6 +30,11 @@ class Client:
     async def seek_to_committed(self) -> dict[TopicPartition, int | None]:
         self.sought |= {tp: offset for tp, offset in self.committed.items() if offset}
         return self.committed
+
+    async def beginning_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        if isinstance(self.starts, Exception):
+            raise self.starts
+        return dict.fromkeys(partitions, 0) | self.starts
 
     async def seek_to_beginning(self, *partitions: TopicPartition) -> None:
         self.sought |= dict.fromkeys(partitions, "beginning")
@@ -52,6 +60,25 @@ def test_a_partition_that_has_gone_is_left_alone() -> None:
     client = Client({GONE: None})
     asyncio.run(thread(client)._seek_back())
     assert not client.sought
+
+
+def test_records_that_aged_out_unread_are_told_of() -> None:
+    client = Client({FRESH: None, OLD: 7})
+    client.starts = {FRESH: 40, OLD: 12}
+    with capture_logs() as logs:
+        asyncio.run(thread(client)._seek_back())
+        client.starts = {OLD: 7}
+        asyncio.run(thread(client)._seek_back())
+    assert [(line["event"], line["partition"], line["records"]) for line in logs] == [
+        ("turns.aged_out", 1, 5)
+    ]
+
+
+@pytest.mark.parametrize("error", [KafkaError("away"), TimeoutError(), OSError()])
+def test_a_broker_that_does_not_say_where_a_log_begins_holds_nothing_up(error: Exception) -> None:
+    client = Client({OLD: 7})
+    client.starts = error
+    assert asyncio.run(thread(client)._seek_back()) == {OLD: 7}
 
 
 @pytest.mark.parametrize("flow", [True, False])
