@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import GroupCoordinatorNotAvailableError, GroupLoadInProgressError, for_code
 
+from stream.admin import Admin
 from stream.kafka import running
 from stream.lag import group
 from stream.settings import Settings
@@ -36,7 +36,7 @@ class History:
     def __init__(
         self,
         settings: Settings,
-        admin: AIOKafkaAdminClient,
+        admin: Admin,
         consumer: AIOKafkaConsumer,
         counts: dict[str, int],
     ) -> None:
@@ -168,13 +168,13 @@ async def reading(settings: Settings) -> AsyncIterator[History]:
     """A History while the block runs. Raises MissingTopics, KafkaError, TimeoutError and OSError."""
     options = {"auto_offset_reset": "earliest", "fetch_max_wait_ms": FETCH_WAIT_MS}
     async with (
-        running(AIOKafkaAdminClient, settings) as admin,
+        running(Admin, settings) as admin,
         running(AIOKafkaConsumer, settings, **options) as consumer,
     ):
         yield History(settings, admin, consumer, await _counts(settings, admin))
 
 
-async def _counts(settings: Settings, admin: AIOKafkaAdminClient) -> dict[str, int]:
+async def _counts(settings: Settings, admin: Admin) -> dict[str, int]:
     """How many partitions each of the needed topics has."""
     names = [topic(settings, name) for name in NEEDED]
     async with asyncio.timeout(CALL_SECONDS):

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from functools import partial
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 
+from stream.admin import Admin
 from stream.kafka import running
 from stream.settings import Settings
 from stream.topics import topic
@@ -18,7 +18,7 @@ CONFIRM_MS = 500
 class Lag:
     """Asks the broker for ends and commits; made by `watching`."""
 
-    def __init__(self, settings: Settings, admin: AIOKafkaAdminClient, consumer: AIOKafkaConsumer) -> None:
+    def __init__(self, settings: Settings, admin: Admin, consumer: AIOKafkaConsumer) -> None:
         self._admin, self._consumer = admin, consumer
         self._topic, self._group = topic(settings, "turns"), group(settings)
 
@@ -54,7 +54,7 @@ def group(settings: Settings) -> str:
 async def watching(settings: Settings) -> AsyncIterator[Lag]:
     """A Lag that may be asked while the block runs. Raises KafkaError, TimeoutError and OSError."""
     of_turns = partial(AIOKafkaConsumer, topic(settings, "turns"), fetch_max_wait_ms=FETCH_WAIT_MS)
-    async with running(AIOKafkaAdminClient, settings) as admin, running(of_turns, settings) as consumer:
+    async with running(Admin, settings) as admin, running(of_turns, settings) as consumer:
         yield Lag(settings, admin, consumer)
 
 

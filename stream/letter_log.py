@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 
+from stream.admin import Admin
 from stream.dead_letters import TOPIC
 from stream.kafka import REQUEST_TIMEOUT_SECONDS, running
 from stream.letters import Letter, Verdict, read
@@ -133,7 +133,7 @@ async def opened(settings: Settings, ends: Ends | None = None) -> AsyncIterator[
 
 async def _partitions(settings: Settings) -> list[int]:
     name = topic(settings, TOPIC)
-    async with running(AIOKafkaAdminClient, settings) as client, asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
+    async with running(Admin, settings) as client, asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
         # Asked first, since a broker may make a topic that it is asked about by name.
         if name not in await client.list_topics():
             raise NoLetters(f"run {settings.run} has no topic {name}; is --run the name of a run?")

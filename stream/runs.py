@@ -8,11 +8,11 @@ from contextlib import asynccontextmanager
 import msgspec
 import structlog
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.errors import for_code
 from redis.asyncio import Redis
 
 from stream import history, lag, topics
+from stream.admin import Admin
 from stream.history import MissingTopics
 from stream.kafka import running
 from stream.settings import Settings
@@ -52,7 +52,7 @@ class Dropped(msgspec.Struct, frozen=True):
 
 async def listed(settings: Settings) -> list[Run]:
     """Every run of the settings' prefix, live first. Raises KafkaError, TimeoutError and OSError."""
-    async with running(AIOKafkaAdminClient, settings) as admin, asyncio.timeout(CALL_SECONDS):
+    async with running(Admin, settings) as admin, asyncio.timeout(CALL_SECONDS):
         names = named(settings.topic_prefix, await admin.list_topics())
     found = [await _run(msgspec.structs.replace(settings, run=name)) for name in names]
     return [run for run in found if run is not None]
@@ -97,7 +97,7 @@ async def drop(settings: Settings, *, force: bool = False) -> Dropped:
     """
     if settings.run == LIVE:
         raise NotDropped("live is never dropped: delete its topics and Redis keys by hand if you mean it")
-    async with running(AIOKafkaAdminClient, settings) as admin:
+    async with running(Admin, settings) as admin:
         async with asyncio.timeout(CALL_SECONDS):
             existing = set(await admin.list_topics())
         names = [
@@ -137,7 +137,7 @@ async def _check_prefix(settings: Settings) -> None:
             )
 
 
-async def _delete(admin: AIOKafkaAdminClient, names: list[str]) -> None:
+async def _delete(admin: Admin, names: list[str]) -> None:
     if not names:
         return
     async with asyncio.timeout(CALL_SECONDS):

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 import structlog
-from aiokafka.admin import AIOKafkaAdminClient, NewTopic
+from aiokafka.admin import NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
+from stream.admin import Admin
 from stream.kafka import running
 from stream.settings import Settings
 from tracker import keys
@@ -65,7 +66,7 @@ async def ensure(settings: Settings) -> None:
         for described_topic in described(settings)
     ]
     try:
-        async with asyncio.timeout(CREATE_TIMEOUT_SECONDS), running(AIOKafkaAdminClient, settings) as client:
+        async with asyncio.timeout(CREATE_TIMEOUT_SECONDS), running(Admin, settings) as client:
             existing = set(await client.list_topics())
             await _create(client, [new for new in wanted if new.name not in existing])
     except (KafkaError, TimeoutError, OSError) as error:
@@ -74,7 +75,7 @@ async def ensure(settings: Settings) -> None:
         ) from error
 
 
-async def _create(client: AIOKafkaAdminClient, missing: list[NewTopic]) -> None:
+async def _create(client: Admin, missing: list[NewTopic]) -> None:
     if not missing:
         return
     response = await client.create_topics(missing)
@@ -85,7 +86,7 @@ async def _create(client: AIOKafkaAdminClient, missing: list[NewTopic]) -> None:
     log.info("topics.made", count=len(missing))
 
 
-async def _led(client: AIOKafkaAdminClient, names: list[str]) -> None:
+async def _led(client: Admin, names: list[str]) -> None:
     """Wait until every partition has a leader: a broker answers a create before it has spread the news."""
     while True:
         described_topics = await client.describe_topics(names)
