@@ -37,7 +37,7 @@ _Asked = tuple[str, str, Stance, tuple[Expressed | None, ...]]
 class Fitted(msgspec.Struct, frozen=True):
     """What dev says is best, and the figures that it gives there."""
 
-    calibration: Calibration
+    calibration: Calibration | None  # None: of an engine without temperatures
     policy: Policy
     figures: Figures
 
@@ -69,17 +69,19 @@ class Remembering:
 
 
 def fit(
-    engine: EncoderEngine,
+    engine: Engine,
     dev: Sequence[Dialogue],
     *,
     name: str,
     cap: float = CAP,
     watch: Watch = lambda done, of: None,
 ) -> Fitted:
-    """Temperatures, then thresholds of flips, of establishments, and of flips again."""
-    fitted = temperatures.fitted(engine, examples(dev))
-    remembering = Remembering(EncoderEngine(dataclasses.replace(engine.loaded, calibration=fitted)))
-    policy, found = best(remembering, dev, name=name, cap=cap, watch=watch)
+    """Temperatures, of an encoder, then thresholds of flips, of establishments, and of flips again."""
+    fitted = None
+    if isinstance(engine, EncoderEngine):
+        fitted = temperatures.fitted(engine, examples(dev))
+        engine = EncoderEngine(dataclasses.replace(engine.loaded, calibration=fitted))
+    policy, found = best(Remembering(engine), dev, name=name, cap=cap, watch=watch)
     return Fitted(fitted, policy, found)
 
 
@@ -106,8 +108,9 @@ def best(
 
 
 def save(fitted: Fitted, folder: Path) -> None:
-    """calibration.json, which the engine reads, and policy.toml, which comes with the adapter."""
-    calibration.save(fitted.calibration, folder)
+    """calibration.json, which the encoder reads, and policy.toml, which comes with the adapter."""
+    if fitted.calibration is not None:
+        calibration.save(fitted.calibration, folder)
     (folder / FILE).write_text(to_toml(fitted.policy), encoding="utf-8")
 
 

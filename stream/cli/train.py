@@ -11,6 +11,7 @@ from stream.cli import train_generative, training_run
 from stream.cli.training_run import Data, Every, Limit, Research, Resume
 
 if TYPE_CHECKING:
+    from models.reader import Engine
     from models.training.options import EncoderOptions
     from models.training.policy import Fitted
 
@@ -40,7 +41,10 @@ Start = Annotated[
 Heads = Annotated[
     float | None, typer.Option("--heads", min=0.01, help="The heads' rate, times the encoder's; default: 1.")
 ]
-Adapter = Annotated[Path, typer.Argument(help="Folder of a trained encoder adapter.")]
+Adapter = Annotated[
+    Path, typer.Argument(help="Folder of an adapter, of an encoder or a language model.")
+]
+Reads = Annotated[Path | None, typer.Option("--base", help="Folder of its model; default: the embedded one.")]
 Cap = Annotated[float, typer.Option("--false-flips", min=0, help="False flips in 1,000 turns, at most.")]
 
 
@@ -130,14 +134,15 @@ def average(
 def policy(
     adapter: Adapter,
     data: Data = None,
-    base: Base = None,
+    base: Reads = None,
     cap: Cap = 30.0,
     limit: Limit = None,
+    language: train_generative.Language = None,
     research: Research = False,
 ) -> None:
     """Fit temperatures and thresholds on the dev part, and store them beside the adapter."""
     with training_run.refusals():
-        fitted = _fit(adapter, tuple(data or ["open"]), (base, limit), cap, research)
+        fitted = _fit(adapter, tuple(data or ["open"]), (base, limit, language), cap, research)
     for name, value in fitted.figures.values.items():
         typer.echo(f"{name:32}{value:8.3f}")
     stored = adapter / "policy.toml"
@@ -147,21 +152,35 @@ def policy(
 def _fit(
     adapter: Path,
     data: tuple[str, ...],
-    drawn: tuple[Path | None, int | None],
+    drawn: tuple[Path | None, int | None, str | None],
     cap: float,
     research: bool,
 ) -> "Fitted":
-    from models.encoder import loading  # noqa: PLC0415
-    from models.encoder.engine import EncoderEngine  # noqa: PLC0415
-    from models.encoder.weights import base as encoder_base  # noqa: PLC0415
     from models.training import policy as fitting  # noqa: PLC0415
     from models.training import teaching  # noqa: PLC0415
 
-    (path, limit), loaded = drawn, training_run.settings()
-    found = encoder_base(path or loaded.model, loaded.cache)
-    engine = EncoderEngine(loading.load(found, adapter, training_run.placement(loaded)))
-    dev = [one for one in teaching.dialogues(data, "dev", research=research, limit=limit) if one.proposition]
+    path, limit, language = drawn
+    engine = _engine(adapter, path)
+    said = teaching.dialogues(data, "dev", language=language, research=research, limit=limit)
+    dev = [one for one in said if one.proposition]
     with training_run.progress("fitting") as watch:
         fitted = fitting.fit(engine, dev, name=adapter.name, cap=cap, watch=watch)
     fitting.save(fitted, adapter)
     return fitted
+
+
+def _engine(adapter: Path, path: Path | None) -> "Engine":
+    """Whatever the adapter is of, on the model in a folder, or on the embedded one."""
+    from models.encoder import loading  # noqa: PLC0415
+    from models.encoder.engine import EncoderEngine  # noqa: PLC0415
+    from models.encoder.weights import base as encoder_base  # noqa: PLC0415
+    from models.language import backbone  # noqa: PLC0415
+    from models.language.generative import GenerativeEngine  # noqa: PLC0415
+    from models.training.lora import CONFIG  # noqa: PLC0415
+
+    loaded = training_run.settings()
+    placement = training_run.placement(loaded)
+    if (adapter / CONFIG).exists():
+        found = train_generative.language_model(path, loaded)
+        return GenerativeEngine(backbone.load(found, adapter, placement))
+    return EncoderEngine(loading.load(encoder_base(path or loaded.model, loaded.cache), adapter, placement))

@@ -118,7 +118,7 @@ def _align(asked: Stage, pairs: Path, options: Any) -> None:
     from models.training.alignment import Aligner  # noqa: PLC0415
 
     taught, loaded = media.pairs(pairs), training_run.settings()
-    found = _found(asked.base, loaded)
+    found = language_model(asked.base, loaded)
     aligner = Aligner(found, asked.out, options, len(taught[0].numbers), training_run.placement(loaded))
     run = checkpoints.Run(
         options=options, base_revision=found.revision, data=(str(pairs),), examples=teaching.digest(taught)
@@ -134,7 +134,7 @@ def _tune(asked: Tuning, options: Any, lessons: "Lessons", start: Path | None = 
     from models.training.generative import Tuner  # noqa: PLC0415
 
     loaded = training_run.settings()
-    found = _found(asked.base, loaded)
+    found = language_model(asked.base, loaded)
     # All before the folder is made: what cannot be done leaves no run behind.
     said = _dialogues(asked, "train")
     dev = _dialogues(_drawing(asked, options.judged), "dev") if options.judged else []
@@ -152,7 +152,8 @@ def _tune(asked: Tuning, options: Any, lessons: "Lessons", start: Path | None = 
             lambda step: watch(step.step, step.steps),
             asked.checkpoint,
         )
-    typer.echo(f"trained: {asked.out}; next: VOLTEFACE_READER=generative VOLTEFACE_ADAPTER={asked.out}")
+    typer.echo(f"trained: {asked.out}; next: volteface train policy {asked.out}")
+    typer.echo(f"read with it: VOLTEFACE_READER=generative VOLTEFACE_ADAPTER={asked.out}")
 
 
 def _drawing(asked: Tuning, most: int) -> Tuning:
@@ -168,7 +169,7 @@ def _dialogues(asked: Tuning, part: str) -> "list[Dialogue]":
     )
 
 
-def _found(base: Path | None, loaded: "Settings") -> "Found":
+def language_model(base: Path | None, loaded: "Settings") -> "Found":
     """The language model asked for, the one that settings name for the generative reader, or the embedded."""
     from models.language.backbone import local  # noqa: PLC0415
     from models.language.weights import SMOLLM2, resolve  # noqa: PLC0415

@@ -42,6 +42,11 @@ def test_two_stages_a_second_run_and_a_resumed_one(data: Path, base: Path, tmp_p
     assert "another run: seed differ" in invoke(*asked, "--resume", "--seed", 1).output
     assert invoke(*asked, "--resume").exit_code == 0
 
+    fitted = invoke("policy", out, "--data", data, "--base", base, "--language", "en")
+    assert fitted.exit_code == 0, fitted.output
+    assert (out / "policy.toml").read_text().startswith('name = "run"')
+    assert not (out / "calibration.json").exists()
+
     again = ("reflection", "--from", out, "--data", data, "--base", base, "--out", on, "--judge", 0)
     result = invoke(*again)
     assert result.exit_code == 0, result.output
@@ -122,10 +127,10 @@ def test_a_model_that_settings_name_for_another_reader_is_not_taught(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("models.language.weights.resolve", lambda weight, **where: weight.name)
-    embedded = train_generative._found(None, Settings(reader="encoder", model=Path("e5")))
+    embedded = train_generative.language_model(None, Settings(reader="encoder", model=Path("e5")))
     assert embedded == "SmolLM2-135M-Instruct"
-    assert train_generative._found(None, Settings(reader="generative", model=base)).folder == base
-    assert train_generative._found(base, Settings(reader="encoder", model=Path("e5"))).folder == base
+    assert train_generative.language_model(None, Settings(reader="generative", model=base)).folder == base
+    assert train_generative.language_model(base, Settings(reader="encoder", model=Path("e5"))).folder == base
 
 
 def test_an_unspoken_language_is_named(data: Path, base: Path, tmp_path: Path) -> None:
