@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator
 from itertools import groupby
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from redis.exceptions import RedisError
 from stream.lag import Lag
 from stream.outbox import of_record
 from stream.platforms import Line
+from stream.questions import Questions
 from stream.sender import Sender, SenderUnavailable
 from stream.store.port import Message
 from tracker import keys
@@ -28,6 +29,7 @@ RETRY_SECONDS = 1.0
 CALL_TIMEOUT_SECONDS = 10.0
 
 Report = Callable[[int, Refused], None]
+Folded = Callable[[], Awaitable[None]]
 
 
 def default_run(path: Path) -> str:
@@ -59,24 +61,43 @@ class Progress:
 
 
 async def produce(
-    lines: Iterable[Line], sender: Sender, progress: Progress, refused: Report, *, rate: float = 0.0
+    lines: Iterable[Line],
+    sender: Sender,
+    progress: Progress,
+    refused: Report,
+    *,
+    rate: float = 0.0,
+    folded: Folded | None = None,
 ) -> int:
-    """Send every line after the progress, at most `rate` records a second; returns how many."""
+    """Send every line after the progress, at most `rate` records a second; returns how many.
+
+    With `folded`, which returns once all that was sent is, a found target comes before the turns it is for.
+    """
     start = await progress.lines()
     if start:
         log.info("replay.resumed", line=start)
-    pending = (line for line in lines if line.number > start)
-    pace = Pace(rate)
-    for chunk in _chunks(pending):
-        accepted = [line.result for line in chunk if not isinstance(line.result, Refused)]
+    pace, questions = Pace(rate), Questions()
+    for chunk in _chunks(_after(start, lines, questions)):
         for line in chunk:
             if isinstance(line.result, Refused):
                 refused(line.number, line.result)
+        accepted = [line.result for line in chunk if not isinstance(line.result, Refused)]
         for part in pace.parts(accepted):
-            await _send(sender, [of_record(record) for record in part])
+            for at, piece in enumerate(questions.cut(part) if folded else [part]):
+                if at and folded:
+                    await folded()
+                await _send(sender, [of_record(record) for record in piece])
             await pace.keep(len(part))
         await _keep(progress, chunk[-1].number)
     return pace.sent
+
+
+def _after(start: int, lines: Iterable[Line], questions: Questions) -> Iterator[Line]:
+    for line in lines:
+        if line.number > start:
+            yield line
+        elif not isinstance(line.result, Refused):
+            questions.sent(line.result)
 
 
 class Pace:

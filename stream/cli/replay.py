@@ -2,8 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -74,21 +75,22 @@ async def _replay(
         sender = Sender(named)
         stack.push_async_callback(sender.close)
         progress = replaying.Progress(redis, named.topic_prefix, named.run, replaying.fingerprint(file))
-        produced = asyncio.ensure_future(replaying.produce(lines, sender, progress, refusals, rate=rate))
+        produce = partial(replaying.produce, lines, sender, progress, refusals, rate=rate)
         if not with_agent:
-            return await _unless(stop, produced)
+            return await _unless(stop, asyncio.ensure_future(produce()))
         folding = asyncio.ensure_future(_fold(named, stop))
         try:
-            return await _unless(stop, asyncio.ensure_future(_finished(named, produced)), folding)
+            return await _unless(stop, asyncio.ensure_future(_finished(named, produce)), folding)
         finally:
             stop.set()
             await folding
 
 
-async def _finished(named: Settings, produced: "asyncio.Future[int]") -> int:
-    sent = await produced
+async def _finished(named: Settings, produce: Callable[..., Awaitable[int]]) -> int:
     async with lag.watching(named) as watched:
-        await replaying.drained(watched)
+        folded = partial(replaying.drained, watched)
+        sent = await produce(folded=folded if named.targets == "found" else None)
+        await folded()
     return sent
 
 

@@ -1,13 +1,20 @@
 """A conversation without a target gets one: found at a turn, sent to the log, read for once it is back."""
 
 from collections.abc import Sequence
+from contextlib import aclosing
+from functools import partial
 
 import msgspec
 import pytest
+from redis.asyncio import Redis
 
 from models.language.rule import RuleEngine
 from models.local import LocalReader
 from models.reader import ProposeRequest
+from stream import lag, replaying
+from stream.platforms import Line
+from stream.replaying import Progress
+from stream.sender import Sender
 from stream.settings import Settings
 from stream.store.port import ConversationKey, Need
 from stream.store.redis import RedisStore
@@ -51,6 +58,33 @@ async def test_a_conversation_without_a_target_gets_one(settings: Settings) -> N
     assert event["data"]["target"]["proposition"] == PROPOSITION
     assert not collected.dead_letters
     await _check_kept(settings)
+
+
+async def test_a_replay_waits_for_what_is_found(settings: Settings) -> None:
+    """Else the whole file would be ahead of the target, and nothing be read for it."""
+    settings = msgspec.structs.replace(settings, targets="found", run="again")
+    talk = [turn(ROOM, f"m-{number}", "-1" if number == 6 else "+1") for number in range(1, 9)]
+    lines = [Line(number, record) for number, record in enumerate(talk, 1)]
+    progress = Progress(Redis.from_url(settings.redis), settings.topic_prefix, settings.run, "file")
+    async with (
+        aclosing(progress._redis),
+        collecting(settings) as collected,
+        running(settings, reader=LocalReader(Finding())),
+        lag.watching(settings) as watched,
+        aclosing(Closing(settings)) as sender,
+    ):
+        folded = partial(replaying.drained, watched)
+        assert await replaying.produce(lines, sender, progress, print, folded=folded) == len(talk)
+        await folded()
+        await collected.rest()
+    assert [event["data"]["turn"] for event in collected.events().values()] == ["m-5", "m-6", "m-7"]
+
+
+class Closing(Sender):
+    """A sender for a block."""
+
+    async def aclose(self) -> None:
+        await self.close()
 
 
 async def _check_kept(settings: Settings) -> None:

@@ -167,3 +167,16 @@ def test_a_run_is_named_by_the_files_content(tmp_path: Path) -> None:
     other.write_bytes(b"x" * 1_000_000 + b"b")
     assert fingerprint(one) == fingerprint(same) != fingerprint(other)
     assert default_run(one).startswith("replay-")
+
+
+async def test_what_may_be_found_is_waited_for_before_the_turns_it_is_for() -> None:
+    sender, waits = MemorySender(), list[list[str]]()
+
+    async def folded() -> None:
+        waits.append(sent_turns(sender))
+
+    progress = KeptProgress(2)
+    sent = await produce(file(9), sender, progress, print, folded=folded)  # type: ignore[arg-type]
+    assert sent == 7
+    assert waits == [["3", "4"], ["3", "4", "5", "6", "7", "8"]]
+    assert sent_turns(sender)[-1] == "9"
