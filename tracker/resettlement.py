@@ -130,5 +130,5 @@ def _moved(
     for holder in sorted({*correction.emptied, *touched}):
         were, are = before.holders.get(holder, {}), after.holders.get(holder, {})
         states += changed_states(holder, were, are, after.header.version)
-        forgotten += [(holder, target) for target in were if target not in are]
+        forgotten += [(holder, target) for target in sorted(were) if target not in are]
     return tuple(states), tuple(forgotten)

@@ -96,8 +96,8 @@ def _moved(
 def changed_states(
     holder: str, before: HolderStates, after: HolderStates, version: int
 ) -> tuple[HolderState, ...]:
-    """A holder's states that are not as they were."""
-    changed = ((target, state) for target, state in after.items() if before.get(target) != state)
+    """A holder's states that are not as they were, by target: where batches end decides no order."""
+    changed = ((target, after[target]) for target in sorted(after) if before.get(target) != after[target])
     return tuple(HolderState(holder, target, state, version) for target, state in changed)
 
 
