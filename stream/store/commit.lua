@@ -65,7 +65,13 @@ local function put(key, items)
   end
 end
 
--- The first write is one that Redis refuses when its memory is full; after it, none is refused.
+-- Nothing undoes what a script has written when it breaks off. The first of these changes nothing either, and
+-- is one that Redis refuses when its memory is full; after it, none is refused. All three are refused here where
+-- this user may not do them, and not when half is written.
+redis.call('ZADD', reach, 'XX', 0, '')
+redis.call('ZREM', reach, '')
+redis.call('HDEL', ledger, '')
+
 redis.call('SET', window, turns_seen)
 -- Before this commit's own entries are written, so that they outlive it whatever their age.
 if trim_before ~= '' then

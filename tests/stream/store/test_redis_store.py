@@ -203,6 +203,27 @@ async def test_a_user_without_info_is_served_all_the_same(own_redis: EmbeddedRed
         await admin.execute_command("ACL", "DELUSER", "plain")
 
 
+@pytest.mark.parametrize("lacking", ["set", "hset", "hdel", "zadd", "zrem"])
+async def test_a_right_that_a_user_lacks_leaves_no_half_commit(
+    own_redis: EmbeddedRedis, admin: Redis, lacking: str
+) -> None:
+    """Half of one would count as applied, and its version as not: it would be refused for ever."""
+    await admin.execute_command("ACL", "SETUSER", "few", "on", ">secret", "~*", "+@all", f"-{lacking}")
+    store = RedisStore(own_redis.url.replace("//", "//few:secret@"), "live", timeout=1.0)
+    late = commit(0, trim_before=entry(0, minute=99).sent_at)
+    try:
+        with pytest.raises(StoreUnavailable):
+            await store.commit([late])
+        [loaded] = await store.load([need(records=[entry(1).id])])
+        assert (loaded.conversation.header.version, loaded.applied) == (0, frozenset())
+        await admin.execute_command("ACL", "SETUSER", "few", f"+{lacking}")
+        assert await store.commit([late]) == [True]
+        assert await version_of(store) == 1
+    finally:
+        await store.close()
+        await admin.execute_command("ACL", "DELUSER", "few")
+
+
 async def test_a_demoted_primary_refuses_and_the_connection_is_left(store: RedisStore, admin: Redis) -> None:
     await store.commit([commit(0)])
     await admin.execute_command("REPLICAOF", "127.0.0.1", "1")
