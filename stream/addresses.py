@@ -30,6 +30,8 @@ def brokers(address: str) -> tuple[str, ...]:
 def check_redis(address: str) -> None:
     """Raises BadAddress for what is no Redis address."""
     parts = _split(address, ("redis", "rediss", "redis+sentinel"))
+    if "@" in parts.path or "@" in parts.fragment:
+        raise BadAddress("in a user's name or password / # ? : and @ are percent-encoded: / is %2F")
     path = parts.path.strip("/").split("/") if parts.path.strip("/") else []
     hosts = parts.netloc.rpartition("@")[2]
     if parts.scheme == "redis+sentinel":

@@ -17,7 +17,7 @@ from stream.addresses import masked
 from stream.doctor import topics
 from stream.doctor.checks import Check, evaluated, failed, ok, skipped
 from stream.doctor.topics import Cluster, FoundTopic
-from stream.kafka import running
+from stream.kafka import NoBroker, running
 from stream.settings import Settings
 from stream.topics import described, topic
 
@@ -33,7 +33,11 @@ _IDEMPOTENCE = "idempotent producer"
 
 
 class BrokerUnreachable(Exception):
-    """No broker answered; says what the client met."""
+    """No broker answered; says what the client met, and what to do where that is known."""
+
+    def __init__(self, cause: str, remedy: str = "") -> None:
+        super().__init__(cause)
+        self.remedy = remedy
 
 
 async def examine(settings: Settings) -> list[Check]:
@@ -43,7 +47,7 @@ async def examine(settings: Settings) -> list[Check]:
             cluster = await look(settings, heard)
         except BrokerUnreachable as error:
             unseen = skipped("topics", "not looked at, since no broker answers", "mend the broker first")
-            return [_unreachable(settings, str(error)), unseen]
+            return [_unreachable(settings, error), unseen]
         stamps, idempotence = await asyncio.gather(_stamps(settings, cluster), _idempotence(settings))
     cluster = replace(cluster, append_time=stamps)
     return [_reached(settings, cluster), idempotence, *evaluated(topics.CHECKS, settings, cluster)]
@@ -88,6 +92,8 @@ async def look(settings: Settings, heard: list[str]) -> Cluster:
             configs = await _configs(admin, present)
     except TimeoutError:
         raise BrokerUnreachable(f"no answer within {LOOK_SECONDS:g} s") from None
+    except NoBroker as error:
+        raise BrokerUnreachable(error.found, error.remedy) from error
     except (KafkaError, OSError, ValueError) as error:
         raise BrokerUnreachable(_cause(error, heard)) from error
     found = {names[name]: _found(listed[name], configs.get(name, {})) for name in present}
@@ -167,11 +173,11 @@ def _cause(error: Exception, heard: list[str]) -> str:
     return said.split(": <AIOKafka", maxsplit=1)[0]
 
 
-def _unreachable(settings: Settings, cause: str) -> Check:
-    remedy = "start it (`volteface up` runs one), or set VOLTEFACE_BROKER"
+def _unreachable(settings: Settings, error: BrokerUnreachable) -> Check:
+    remedy = error.remedy or "start it (`volteface up` runs one), or set VOLTEFACE_BROKER"
     if settings.broker_security != "plaintext":
         remedy += "; VOLTEFACE_BROKER_SECURITY and the settings beside it must suit the brokers"
-    return failed("broker", f"{masked(settings.broker)}: {cause}", remedy)
+    return failed("broker", f"{masked(settings.broker)}: {error}", remedy)
 
 
 def _reached(settings: Settings, cluster: Cluster) -> Check:

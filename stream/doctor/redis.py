@@ -5,17 +5,34 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from redis.exceptions import AuthenticationError, NoPermissionError, RedisError
+from redis.exceptions import NoPermissionError, RedisError, ResponseError
 
 from stream.addresses import masked
 from stream.doctor.checks import Check, evaluated, failed, ok, warning
 from stream.settings import Settings
-from stream.store.connection import connect, disconnect
+from stream.store.connection import REMEDY, connect, disconnect
+from tracker import keys
 
 CALL_SECONDS = 3.0
 STOP_SECONDS = 1.0
 LEAST = (6, 2)
 FULL = 0.9  # of maxmemory
+
+# What the store asks for, beside INFO and EVAL; `runs drop` needs SCAN and UNLINK, too.
+NEEDED = (
+    "ping", "evalsha", "get", "set", "hget", "hset", "hdel", "hexists", "hmget", "hgetall", "zadd", "zrem",
+    "zrangebyscore", "zrevrange",
+)  # fmt: skip
+# Redis tells a user's rights to a script, from version 7 on, and else only to administrators.
+_LACKING = """
+local lacking = {}
+for _, command in ipairs(ARGV) do
+  if redis.acl_check_cmd and not redis.acl_check_cmd(command, KEYS[1], '1', KEYS[1]) then
+    lacking[#lacking + 1] = command
+  end
+end
+return lacking
+"""
 
 Info = Mapping[str, Any]
 
@@ -23,39 +40,60 @@ Info = Mapping[str, Any]
 async def examine(settings: Settings) -> list[Check]:
     """Every check of Redis."""
     try:
-        info = await _info(settings)
+        info, lacking = await _told(settings)
     except TimeoutError:
         return [
             _unreachable(settings, f"no answer within {CALL_SECONDS:g} s", "start it, or set VOLTEFACE_REDIS")
         ]
     except NoPermissionError as error:
-        return [_unreachable(settings, str(error), "allow this user INFO: ACL SETUSER <user> +info")]
-    except AuthenticationError as error:
-        return [_unreachable(settings, str(error), "set user and password in VOLTEFACE_REDIS")]
+        said = str(error).partition(REMEDY)[0]
+        return [_unreachable(settings, said, "allow this user INFO: ACL SETUSER <user> +info")]
     except (RedisError, OSError, ValueError) as error:
-        remedy = "start it (`volteface up` runs one), or set VOLTEFACE_REDIS"
-        return [_unreachable(settings, str(error) or type(error).__name__, remedy)]
+        said = str(error) or type(error).__name__
+        return [_unreachable(settings, said, "start it (`volteface up` runs one), or set VOLTEFACE_REDIS")]
     return [
-        ok("redis", f"{masked(settings.redis)}: answers"),
+        _allowed(settings, lacking),
         *evaluated([version, role, eviction, persistence, memory], info),
     ]
 
 
-async def _info(settings: Settings) -> Info:
+async def _told(settings: Settings) -> tuple[Info, list[str]]:
+    """What Redis tells of itself, and what this user may not do there."""
     # INFO alone: managed servers refuse CONFIG, and INFO tells the same.
     client = connect(settings.redis, timeout=CALL_SECONDS, pool=1, cafile=settings.redis_cafile)
     try:
         async with asyncio.timeout(CALL_SECONDS):
             info: Info = await client.info()
-            return info
+            return info, await _lacking(client, settings)
     finally:
         with suppress(RedisError, OSError, TimeoutError):
             async with asyncio.timeout(STOP_SECONDS):
                 await disconnect(client)
 
 
-def _unreachable(settings: Settings, found: str, remedy: str) -> Check:
-    return failed("redis", f"{masked(settings.redis)}: {found}", remedy)
+async def _lacking(client: Any, settings: Settings) -> list[str]:
+    key = keys.redis_key(settings.topic_prefix, settings.run, "default", "doctor", "header")
+    try:
+        return [command.decode() for command in await client.eval(_LACKING, 1, key, *NEEDED)]
+    except NoPermissionError as error:
+        return [f"eval: {str(error).partition(REMEDY)[0]}"]
+    except ResponseError:  # a cluster's node that has other keys, which is told apart
+        return []
+
+
+def _allowed(settings: Settings, lacking: list[str]) -> Check:
+    if not lacking:
+        return ok("redis", f"{masked(settings.redis)}: answers")
+    rights = " ".join(f"+{command.partition(':')[0]}" for command in lacking)
+    remedy = f"ACL SETUSER <user> ~{settings.topic_prefix}:* {rights}; README, Secured servers, has the whole"
+    return failed("redis", f"{masked(settings.redis)}: this user may not {', '.join(lacking)}", remedy)
+
+
+def _unreachable(settings: Settings, said: str, remedy: str) -> Check:
+    found, _, known = said.partition(REMEDY)
+    if settings.redis.startswith("rediss:"):
+        remedy += ", or write redis:// if it speaks no TLS"
+    return failed("redis", f"{masked(settings.redis)}: {found}", known or remedy)
 
 
 def version(info: Info) -> Check:

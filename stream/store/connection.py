@@ -1,5 +1,7 @@
 """From an address to a Redis client that never waits long: redis://, rediss:// and redis+sentinel://."""
 
+import ssl
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -11,13 +13,34 @@ from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
 from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
-from redis.exceptions import ResponseError
+from redis.exceptions import (
+    AskError,
+    AuthenticationError,
+    ClusterCrossSlotError,
+    ClusterDownError,
+    NoPermissionError,
+    RedisError,
+    ResponseError,
+)
 
 from stream.addresses import check_redis
 
 log = structlog.get_logger(__name__)
 
 SENTINEL_PORT = 26379
+REMEDY = " -> "  # stands in an error's text between what was met and what to do about it
+
+_LISTED = "allow this user what README's section on secured servers lists"
+_CREDENTIALS = "set user and password in VOLTEFACE_REDIS"
+_ALONE = (
+    "VOLTEFACE_REDIS names a node of a Redis Cluster, whose redirections are not followed: name a primary "
+    "that stands alone, or redis+sentinel://"
+)
+_TRUST = (
+    "set VOLTEFACE_REDIS_CAFILE to a PEM file of the authority that signs Redis, and in VOLTEFACE_REDIS the "
+    "host name that its certificate bears"
+)
+_SCHEME = "set VOLTEFACE_REDIS to rediss:// where this port speaks TLS, and to redis:// where it does not"
 
 
 class SentinelAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,7 +85,55 @@ def connect(url: str, *, timeout: float, pool: int, cafile: Path | None = None) 
     if cafile is not None and url.startswith("rediss:"):
         options["ssl_ca_certs"] = str(cafile)
     given: dict[str, Any] = {**parse_url(url), **options}
-    return Redis.from_pool(ConnectionPool(**given))
+    return Redis.from_pool(_Pool(**given))
+
+
+class _Explaining:
+    """A pool whose connections' errors say what to do about them."""
+
+    def make_connection(self) -> Any:
+        connection: Any = super().make_connection()  # type: ignore[misc]  # the pool's that stands behind it
+        connection.connect = _explained(connection.connect, _SCHEME)
+        connection.read_response = _explained(connection.read_response)
+        return connection
+
+
+class _Pool(_Explaining, ConnectionPool):
+    pass
+
+
+class _SentinelPool(_Explaining, SentinelConnectionPool):
+    pass
+
+
+def _explained(call: Callable[..., Awaitable[Any]], hint: str = "") -> Callable[..., Awaitable[Any]]:
+    """The call, with a remedy in its errors; `hint`: that of a connection that the other end gives up."""
+
+    async def explained(*given: Any, **named: Any) -> Any:
+        try:
+            return await call(*given, **named)
+        except RedisError as error:
+            remedy = _remedy(error) or (hint if _given_up(error) else "")
+            if remedy and REMEDY not in str(error):
+                error.args = (f"{error}{REMEDY}{remedy}",)
+            raise
+
+    return explained
+
+
+def _remedy(error: RedisError) -> str:
+    """What to set where it is known; "" for an outage, which passes."""
+    if isinstance(error, NoPermissionError) or "executing the script can't" in str(error):
+        return _LISTED
+    if isinstance(error, AuthenticationError):
+        return _CREDENTIALS
+    if isinstance(error, AskError | ClusterCrossSlotError | ClusterDownError):
+        return _ALONE
+    return _TRUST if isinstance(error.__context__, ssl.SSLError | FileNotFoundError | PermissionError) else ""
+
+
+def _given_up(error: RedisError) -> bool:
+    return isinstance(error.__context__, ConnectionResetError | BrokenPipeError) or "closed by" in str(error)
 
 
 def _options(timeout: float, pool: int) -> dict[str, Any]:
@@ -111,7 +182,9 @@ def server_of(connection: Any) -> str:
 def _through_sentinel(address: SentinelAddress, options: dict[str, Any]) -> Redis:
     watchers = {**options, **address.sentinel}
     sentinel = Sentinel(address.nodes, sentinel_kwargs=watchers)  # type: ignore[no-untyped-call]
-    client: Redis = sentinel.master_for(address.service, **options, **address.server)
+    client: Redis = sentinel.master_for(
+        address.service, connection_pool_class=_SentinelPool, **options, **address.server
+    )
     return client
 
 

@@ -2,11 +2,16 @@
 
 import datetime as dt
 import json
+import struct
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import pytest
+from aiokafka import AIOKafkaProducer
+from aiokafka.producer.message_accumulator import MessageBatch
+from aiokafka.record._crc32c import crc
 
+from stream import kafka, topics
 from stream.dead_letters import MAX_KEY_BYTES, MAX_VALUE_BYTES
 from stream.settings import Settings
 from tests.end_to_end.harness import (
@@ -192,6 +197,34 @@ async def accepted(stage: Stage, record: Record, *headers: tuple[str, bytes]) ->
 async def test_a_good_turn_may_have_large_headers(stage: Stage, room: str) -> None:
     entry = await accepted(stage, turn(room, "bad", holder="bob"), ("trace", b"t" * 100_000))
     assert "marks" not in entry["entry"]
+
+
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+async def test_what_a_producer_compresses_is_read(
+    stage: Stage, room: str, module_settings: Settings, codec: str
+) -> None:
+    record = turn(room, "bad", holder="bob")
+    async with kafka.running(AIOKafkaProducer, module_settings, compression_type=codec) as producer:
+        topic = topics.topic(module_settings, "turns")
+        await producer.send_and_wait(topic, records.encode(record), key=key(room))
+    await stage[1].until(lambda seen: seen.applied(room, records.record_id(record)), f"a turn in {codec}")
+
+
+async def test_a_header_whose_name_is_no_utf8_ends_no_agent(
+    stage: Stage, room: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    built = MessageBatch.get_data_buffer
+    name, bad = b"no-utf8", b"no-\xff\xfe88"
+
+    def spoilt(batch: MessageBatch) -> bytes:
+        raw = bytes(built(batch)).replace(name, bad)
+        return raw[:17] + struct.pack(">I", crc(raw[21:])) + raw[21:]
+
+    monkeypatch.setattr(MessageBatch, "get_data_buffer", spoilt)
+    await accepted(stage, turn(room, "bad", holder="bob"), (name.decode(), b"x"))
+    headers, _ = await dead_letter(stage, key(room), b"nonsense", [(name.decode(), b"x")])
+    assert headers["volteface.reason"] == b"not_json"
+    assert headers[r"no-\xff\xfe88"] == b"x"
 
 
 async def test_a_reply_to_a_missing_turn_is_marked(stage: Stage, room: str) -> None:

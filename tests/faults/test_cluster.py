@@ -10,6 +10,8 @@ import msgspec
 import pytest
 
 from deploy.kafka import kafka
+from stream import topics
+from stream.doctor import broker
 from stream.embedded import EmbeddedRedis
 from tests.end_to_end.harness import LEFT_OPEN
 from tests.faults.cluster import NODES, Cluster
@@ -55,3 +57,11 @@ async def test_a_broker_of_three_dies_and_comes_back(stand: Stand, cluster: Clus
     await judge(stand)  # with two of three
     await asyncio.to_thread(node.resume)
     await judge(stand)
+
+
+async def test_doctor_finds_replicas_enough(stand: Stand) -> None:
+    await topics.ensure(stand.settings)
+    found = {check.name: check for check in await broker.examine(stand.settings)}
+    told = {name: found[name].status for name in ("broker", "topics", "replication", "min.insync.replicas")}
+    assert set(told.values()) == {"ok"}, found
+    assert found["replication"].found == f"{NODES} replicas, all in sync"

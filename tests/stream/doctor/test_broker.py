@@ -10,7 +10,8 @@ from aiokafka.admin import AIOKafkaAdminClient, NewTopic
 from aiokafka.errors import IncompatibleBrokerVersion
 
 from stream.doctor import Check, broker
-from stream.kafka import client_options
+from stream.embedded.broker import Broker
+from stream.kafka import client_options, running
 from stream.settings import Settings
 from stream.topics import DAY_MS, ensure, topic
 from tests.stream.doctor.helpers import by_name, settings
@@ -90,6 +91,17 @@ async def test_topics_made_by_hand_and_wrongly(run: Settings) -> None:
         "compaction": "failed",
     }
     assert {name: found[name].status for name in wanted} == wanted
+
+
+async def test_more_replicas_in_sync_than_there_are(kafka_broker: Broker, topic_prefix: str) -> None:
+    run = settings(broker=kafka_broker.url, topic_prefix=topic_prefix, partitions=1)
+    strict = NewTopic(topic(run, "journal"), 1, 1, topic_configs={"min.insync.replicas": "2"})
+    async with running(AIOKafkaAdminClient, run) as admin:
+        await admin.create_topics([strict])
+    await ensure(run)
+    check = (await look(run))["min.insync.replicas"]
+    assert (check.status, check.found.split(":")[0]) == ("failed", f"2 of {strict.name}, which has 1")
+    assert check.remedy.endswith(f"--entity-name {strict.name} --add-config min.insync.replicas=1")
 
 
 async def test_idempotence_that_is_off_is_not_tried(run: Settings, request: pytest.FixtureRequest) -> None:

@@ -81,8 +81,12 @@ def test_a_sentinel_address(url: str, address: SentinelAddress) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["", "localhost", "http://h:1/0", "redis://a,b/0", "redis+sentinel://h:1", "redis://:hush@h:x/0"]
-)
+    "url",
+    [
+        "", "localhost", "http://h:1/0", "redis://a,b/0", "redis+sentinel://h:1", "redis://:hush@h:x/0",
+        "rediss://u:hu/hush@h:1/0", "rediss://u:hu#hush@h:1/0", "rediss://u:hu?hush@h:1/0",
+    ],
+)  # fmt: skip
 async def test_what_is_no_address(url: str) -> None:
     with pytest.raises(BadAddress) as refusal:
         connect(url, timeout=1.0, pool=1)

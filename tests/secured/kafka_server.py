@@ -1,0 +1,62 @@
+"""Apache Kafka with the listeners that production has: SASL over TLS, SASL alone, and client certificates."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from deploy.kafka import kafka
+from stream.embedded.process import free_port
+from tests.secured.authority import Authority
+
+USER, PASSWORD = "ada", "hush-kafka-8"
+MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+PROTOCOLS = {"SECURED": "SASL_SSL", "BARE": "SASL_PLAINTEXT", "MUTUAL": "SSL"}  # by the listener's name
+_MODULES = "org.apache.kafka.common.security"
+_SCRAM = f"{_MODULES}.scram.ScramLoginModule required;"
+_PLAIN = f'{_MODULES}.plain.PlainLoginModule required user_{USER}="{PASSWORD}";'
+
+
+class SecuredKafka(kafka.KafkaBroker):
+    """One node; its plain listener is for itself, and for looking whether it answers."""
+
+    def __init__(self, authority: Authority) -> None:
+        super().__init__(heap="256m")
+        self._authority = authority
+        self._ports = {name: free_port() for name in PROTOCOLS}
+
+    def at(self, listener: str) -> str:
+        """The address of a listener as `VOLTEFACE_BROKER` takes it."""
+        return f"kafka://127.0.0.1:{self._ports[listener]}"
+
+    def _prepare(self, folder: Path, port: int) -> Sequence[str]:
+        kafka.resolve()
+        properties = folder / "server.properties"
+        plain = map(self._line, kafka._properties(folder, port, free_port()))
+        properties.write_text("\n".join((*plain, *self._security())), encoding="utf-8")
+        (folder / "log4j2.properties").write_text(kafka._LOGGING, encoding="utf-8")
+        tool = [*self._command(folder, "kafka.tools.StorageTool"), "format", "-t", kafka._cluster(folder)]
+        users = [f"--add-scram={each}=[name={USER},password={PASSWORD}]" for each in MECHANISMS[1:]]
+        kafka._run([*tool, "-c", str(properties), *users], kafka._FORMAT_PATIENCE)
+        return [*self._command(folder, "kafka.Kafka"), str(properties)]
+
+    def _line(self, line: str) -> str:
+        name = line.partition("=")[0]
+        addresses = [f"{name}://127.0.0.1:{port}" for name, port in self._ports.items()]
+        added = {
+            "listeners": addresses,
+            "advertised.listeners": addresses,
+            "listener.security.protocol.map": [f"{name}:{kind}" for name, kind in PROTOCOLS.items()],
+        }
+        return ",".join((line, *added.get(name, ())))
+
+    def _security(self) -> Iterator[str]:
+        yield "log.cleaner.dedupe.buffer.size=8388608"  # of 128 MiB by default, half of the heap
+        yield "ssl.keystore.type=PEM"
+        yield f"ssl.keystore.location={self._authority.issue('kafka', '127.0.0.1').bothfile}"
+        yield "ssl.truststore.type=PEM"
+        yield f"ssl.truststore.location={self._authority.cafile}"
+        yield "listener.name.mutual.ssl.client.auth=required"
+        for listener in ("secured", "bare"):
+            yield f"listener.name.{listener}.sasl.enabled.mechanisms={','.join(MECHANISMS)}"
+            for mechanism in MECHANISMS:
+                module = _PLAIN if mechanism == "PLAIN" else _SCRAM
+                yield f"listener.name.{listener}.{mechanism.lower()}.sasl.jaas.config={module}"
