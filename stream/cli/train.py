@@ -41,9 +41,7 @@ Start = Annotated[
 Heads = Annotated[
     float | None, typer.Option("--heads", min=0.01, help="The heads' rate, times the encoder's; default: 1.")
 ]
-Adapter = Annotated[
-    Path, typer.Argument(help="Folder of an adapter, of an encoder or a language model.")
-]
+Adapter = Annotated[Path, typer.Argument(help="Folder of an adapter, of an encoder or a language model.")]
 Reads = Annotated[Path | None, typer.Option("--base", help="Folder of its model; default: the embedded one.")]
 Cap = Annotated[float, typer.Option("--false-flips", min=0, help="False flips in 1,000 turns, at most.")]
 
