@@ -60,6 +60,7 @@ async def test_a_conversation_without_a_target_gets_one(settings: Settings) -> N
     await _check_kept(settings)
 
 
+@pytest.mark.long
 async def test_a_replay_waits_for_what_is_found(settings: Settings) -> None:
     """Else the whole file would be ahead of the target, and nothing be read for it."""
     settings = msgspec.structs.replace(settings, targets="found", run="again")

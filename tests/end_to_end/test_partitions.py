@@ -28,7 +28,7 @@ from tests.end_to_end.harness import (
 from tracker import records
 from tracker.observations import Observation
 
-pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
+pytestmark = [pytest.mark.filterwarnings(LEFT_OPEN), pytest.mark.long]
 
 BUSY_TURNS = 8000  # more than an agent ever carries
 READ_SECONDS = 0.02
