@@ -94,8 +94,8 @@ class Carried:
             full = set()  # nobody is left whom they could hold up
         if ended := self._paused - full:
             flow.resume(ended)
-        if begun := full - self._paused:
-            flow.pause(begun)
+        if full:  # also those that are paused: Faust takes all up again after a rebalance
+            flow.pause(full)
         self._paused = full
 
     def _full(self, partition: Partition) -> bool:

@@ -30,7 +30,7 @@ header_names.install()
 
 REQUEST_TIMEOUT_SECONDS = 30.0
 STOP_TIMEOUT_SECONDS = 2.0
-CAUSE_SECONDS = 10.0  # to ask once more, within the time of a start
+CAUSE_SECONDS = 10.0  # to ask once more
 
 _START = "start it (`volteface up` runs one), or set VOLTEFACE_BROKER"
 _USER = (
@@ -85,8 +85,7 @@ async def running(kind: Callable[..., Any], settings: Settings, **options: Any) 
     reach = client_options(settings)
     client = kind(**reach | options)
     try:
-        async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
-            await _start(client, settings, reach)
+        await _start(client, settings, reach)
         yield client
     finally:
         with suppress(KafkaError, TimeoutError, OSError):
@@ -96,7 +95,8 @@ async def running(kind: Callable[..., Any], settings: Settings, **options: Any) 
 
 async def _start(client: Any, settings: Settings, reach: Mapping[str, Any]) -> None:
     try:
-        await client.start()
+        async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
+            await client.start()
     except KafkaConnectionError as error:
         raise await _told(settings, reach) from error
 

@@ -10,7 +10,9 @@ looks again now and then: a turn that came alone stood there for up to 1.3 s, an
 Faust's consumer commits in its thread until the broker answers: with the broker gone, a process that was told
 to stop would never end.
 
-Faust takes up a partition again as soon as its own buffer has room, though it was told to pause it.
+Faust takes up a partition again as soon as its own buffer has room, though it was told to pause it. And of
+one that is paused it drops what is fetched and was not handed on yet: the log's next record then looks like
+the one after a gap, and commits go past all that was dropped. Here what was fetched is handed on.
 
 Where records aged out before they were read, Kafka goes on with the oldest that is left, and nobody says so.
 Here the log does, when a partition comes.
@@ -21,7 +23,6 @@ was done since the last one would be read again by whoever gets it. Here it is c
 
 import asyncio
 from collections.abc import Collection, Mapping
-from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -105,15 +106,29 @@ async def _tell_of_lost(consumer: Any, committed: Mapping[Any, int]) -> None:
 
 
 class _Consumer(driver.Consumer):  # type: ignore[misc]
+    async def _wait_next_records(self, timeout: float) -> tuple[Any, None]:  # noqa: ASYNC109 - Faust's
+        """None: whatever was fetched is delivered, though its partition was paused meanwhile."""
+        records, _ = await super()._wait_next_records(timeout)
+        return records, None
+
+    async def _getmany(self, active_partitions: Any, timeout: float) -> Any:  # noqa: ASYNC109 - Faust's
+        return await super()._getmany(active_partitions and frozenset(active_partitions), timeout)
+
     def on_buffer_drop(self, tp: Any) -> None:
         super().on_buffer_drop(tp)
         self._active_partitions.difference_update(self._paused_partitions)
 
     async def on_partitions_revoked(self, revoked: Any) -> None:
         if self._thread.in_group:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(REVOKED_COMMIT_SECONDS):
-                    await self.commit(revoked)
+            # Faust's commit swallows a cancellation, so no timeout would end it.
+            committing = asyncio.ensure_future(self.commit(revoked))
+            done, _ = await asyncio.wait({committing}, timeout=REVOKED_COMMIT_SECONDS)
+            committing.add_done_callback(
+                lambda ended: ended.cancelled() or ended.exception()
+            )  # or asyncio tells
+            committing.cancel()
+            for ended in done:
+                ended.result()
         await super().on_partitions_revoked(revoked)
 
     def _new_consumer_thread(self) -> Any:

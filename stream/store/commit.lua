@@ -65,14 +65,15 @@ local function put(key, items)
   end
 end
 
--- Nothing undoes what a script has written when it breaks off. The first of these changes nothing either, and
--- is one that Redis refuses when its memory is full; after it, none is refused. All three are refused here where
--- this user may not do them, and not when half is written.
+-- Nothing undoes what a script has written when it breaks off. So what this user may not do, or a key of
+-- another type does not take, is found here, where nothing changes: no such window, field or member exists. The
+-- first is one that Redis refuses when its memory is full; after it, none is.
+redis.call('SET', window .. '?', '', 'XX')
 redis.call('ZADD', reach, 'XX', 0, '')
 redis.call('ZREM', reach, '')
-redis.call('HDEL', ledger, '')
-
-redis.call('SET', window, turns_seen)
+for _, key in ipairs({ states, ledger, outbox }) do
+  redis.call('HDEL', key, '')
+end
 -- Before this commit's own entries are written, so that they outlive it whatever their age.
 if trim_before ~= '' then
   local old = redis.call('ZRANGEBYSCORE', reach, '-inf', '(' .. trim_before, 'LIMIT', 0, trim_limit)
@@ -102,5 +103,7 @@ for _, field in ipairs(gone) do
   end
 end
 put(outbox, messages)
+-- Last with the version: a commit that its HSETs end, which nothing can try, leaves the old one.
+redis.call('SET', window, turns_seen)
 redis.call('HSET', header, 'version', version, 'body', body)
 return 1

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import msgspec
 import pytest
@@ -11,7 +11,8 @@ from redis.asyncio import Redis
 from models.language.rule import RuleEngine
 from models.local import LocalReader
 from models.reader import ObserveRequest
-from stream import restore, wholeness
+from stream import restore, transport, wholeness
+from stream.offsets import Partition
 from stream.settings import Settings
 from tests.end_to_end.harness import (
     LEFT_OPEN,
@@ -31,15 +32,24 @@ from tracker.observations import Observation
 pytestmark = [pytest.mark.filterwarnings(LEFT_OPEN), pytest.mark.long]
 
 BUSY_TURNS = 8000  # more than an agent ever carries
+STEADY_TURNS, AHEAD = 1500, 700
 READ_SECONDS = 0.02
 
 
 class Slow(LocalReader):
     """Reads by rule, and takes as long for a wave as a model would."""
 
+    seconds = READ_SECONDS
+
     async def observe(self, requests: Sequence[ObserveRequest]) -> list[Observation]:
-        await asyncio.sleep(READ_SECONDS)
+        await asyncio.sleep(self.seconds)
         return await super().observe(requests)
+
+
+class Brisk(Slow):
+    """So slow that a room piles up, so quick that it is soon worked off."""
+
+    seconds = 0.003
 
 
 async def rooms_apart(producer: Producer) -> tuple[str, str]:
@@ -74,6 +84,34 @@ async def test_a_busy_room_before_a_slow_model_starves_no_other(settings: Settin
             await collected.until(lambda seen: flips(seen, calm), "the other room's flip")
             await collected.collect()
             assert len(collected.journal(busy)) < 1000
+
+
+async def test_a_room_that_is_held_back_again_and_again_loses_no_turn(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Faust would drop what it has fetched of a partition that is paused, and commit past it."""
+    pauses: list[object] = []
+    pause = transport.ConsumerFlow.pause
+
+    def noted(flow: transport.ConsumerFlow, partitions: Collection[Partition]) -> None:
+        pauses.append(partitions)
+        pause(flow, partitions)
+
+    monkeypatch.setattr(transport.ConsumerFlow, "pause", noted)
+    settings = msgspec.structs.replace(settings, batch_waves=16)
+    async with producing(settings) as producer, collecting(settings) as collected:
+        busy, calm = await rooms_apart(producer)
+        async with running(settings, reader=Brisk(RuleEngine())):
+            for start in range(0, STEADY_TURNS, 100):
+                await producer.records([turn(busy, f"m-{start + at}") for at in range(100)])
+                await producer.records([turn(calm, f"c-{start}")])
+                await collected.until(
+                    lambda seen, start=start: len(seen.journal(busy)) >= start - AHEAD,  # type: ignore[misc]
+                    "the busy room goes on",
+                )
+            await collected.until(lambda seen: len(seen.journal(busy)) == STEADY_TURNS + 1, "all of it")
+            await drained(settings)
+    assert pauses
 
 
 async def test_a_partition_that_cannot_be_restored_holds_up_no_other(

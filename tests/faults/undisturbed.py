@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import unquote
 
 import msgspec
 
@@ -33,6 +34,7 @@ class Course:
     flips: dict[str, list[Told]] = field(default_factory=lambda: defaultdict(list))
     journal: dict[str, list[Told]] = field(default_factory=lambda: defaultdict(list))
     states: dict[tuple[str, ...], Told] = field(default_factory=dict)  # the newest of each
+    ended: set[tuple[str, ...]] = field(default_factory=set)  # states that are no more
 
     @property
     def entries(self) -> int:
@@ -45,10 +47,17 @@ class Course:
             self.journal[told["conversation"]].append({**told, "source": ""})
         elif topic == "states":
             place = told["conversation"], told.get("holder", ""), told.get("target", "")
+            self.ended.discard(place)
             if _version(told) > _version(self.states.get(place, {})):
                 self.states[place] = told
         else:
             getattr(self, topic)[told["data"]["conversation"]].append(told)
+
+    def end(self, key: bytes) -> None:
+        """A state's tombstone, by its key: the topic may have lost the state itself since, by compaction."""
+        _, *place = map(unquote, key.decode().split("/"))
+        self.states.pop(tuple(place), None)
+        self.ended.add(tuple(place))
 
 
 def _version(row: Told) -> int:
@@ -85,7 +94,10 @@ class Undisturbed:
         for outbox in result.outboxes.values():
             for arrival in sorted(outbox):
                 for message in outbox[arrival]:
-                    if message.value is not None:  # a tombstone: what is left in Redis shows it
+                    if message.value is None:
+                        assert message.key is not None
+                        self.course.end(message.key)
+                    else:
                         self.course.take(message.topic, msgspec.json.decode(message.value))
         await self._store.delivered({key: tuple(outbox) for key, outbox in result.outboxes.items()})
 

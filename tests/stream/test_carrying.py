@@ -91,7 +91,7 @@ def test_a_full_partition_is_held_back_until_half_of_it_is_done() -> None:
     carried.drop(carried.batch(1))
     carried.steer(flow)
     carried.steer(flow)
-    assert flow.told == [("pause", {P0}), ("resume", {P0})]
+    assert flow.told == [("pause", {P0}), ("pause", {P0}), ("resume", {P0})]
 
 
 def test_where_all_are_full_none_is_held_back() -> None:

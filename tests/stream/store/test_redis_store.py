@@ -216,12 +216,26 @@ async def test_a_right_that_a_user_lacks_leaves_no_half_commit(
             await store.commit([late])
         [loaded] = await store.load([need(records=[entry(1).id])])
         assert (loaded.conversation.header.version, loaded.applied) == (0, frozenset())
+        assert loaded.conversation.window == ()
         await admin.execute_command("ACL", "SETUSER", "few", f"+{lacking}")
         assert await store.commit([late]) == [True]
         assert await version_of(store) == 1
     finally:
         await store.close()
         await admin.execute_command("ACL", "DELUSER", "few")
+
+
+@pytest.mark.parametrize("part", ["states", "ledger", "reach", "outbox"])
+async def test_a_key_of_another_type_leaves_no_half_commit(
+    store: RedisStore, admin: Redis, part: str
+) -> None:
+    name = keys.redis_key("volteface", "live", ROOM.tenant, ROOM.name, part)
+    await admin.set(name, "somebody else's")
+    with pytest.raises(StoreUnavailable, match="WRONGTYPE"):
+        await store.commit([commit(0)])
+    assert await admin.keys() == [name.encode()]
+    await admin.delete(name)
+    assert await store.commit([commit(0)]) == [True]
 
 
 async def test_a_demoted_primary_refuses_and_the_connection_is_left(store: RedisStore, admin: Redis) -> None:
