@@ -5,12 +5,17 @@ windows; then each conversation is committed, if the store still has the version
 group has not committed comes again as records when an agent starts, and its events may never have left: such
 a conversation is rebuilt to the version before, where the topics still tell it, and the agent's restorer does
 the rest.
+
+A conversation that cannot be rebuilt is told and left as it is. Where a rebuild is ended before its end, what
+the journal told of last is lacking: an agent finds that at the journal's end, and puts it back or refuses to
+work until it is rebuilt.
 """
 
 import datetime as dt
 import sqlite3
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import structlog
@@ -19,10 +24,12 @@ from aiokafka.errors import KafkaError
 from stream import history, unfinished
 from stream.entries import Unreadable, decoded
 from stream.history import History, MissingTopics
+from stream.putting import Putting, Report, Room
 from stream.scratch import Scratch, scratch
 from stream.settings import Settings
-from stream.steps import Steps
-from stream.store.port import Commit, ConversationKey, Need, Store
+from stream.singly import Singly, sure
+from stream.steps import Step, Steps
+from stream.store.port import ConversationKey, Need, Store, StoreUnavailable
 from tracker import keys
 from tracker.conversation import Conversation
 from tracker.keys import LIVE
@@ -32,41 +39,10 @@ from tracker.rebuild import Kept
 log = structlog.get_logger(__name__)
 
 ROOMS = 100  # conversations that are looked at together
-FLUSH_COMMITS, FLUSH_ENTRIES = 100, 5000  # in one round trip, and what the last commit has beyond
 
 
 class RebuildFailed(Exception):
     """Nothing can be rebuilt now; says why, and what to do."""
-
-
-@dataclass(slots=True)
-class Report:
-    """How many of the run's conversations came to what."""
-
-    rebuilt: int = 0
-    left: int = 0  # the store has them at that version or a higher one
-    awaited: int = 0  # nothing of them is committed as finished: an agent makes them when it starts
-    without_text: int = 0  # rebuilt, but not all texts of their window are there any more
-    unfinished: int = 0  # rebuilt beyond what is committed as finished
-
-
-@dataclass(frozen=True, slots=True)
-class _Room:
-    """A conversation that the store lacks in part, and the version that it is to come to."""
-
-    room: bytes
-    kept: Kept
-    upto: int
-    unfinished: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """A commit of a conversation, and how many turns of its window are without text."""
-
-    of: _Room
-    commit: Commit
-    textless: int
 
 
 async def run(settings: Settings, store: Store, *, dry: bool = False) -> Report:
@@ -90,7 +66,8 @@ async def run(settings: Settings, store: Store, *, dry: bool = False) -> Report:
 class _Rebuilding:
     def __init__(self, settings: Settings, store: Store, read: History, found: Scratch, *, dry: bool) -> None:
         self._settings, self._store, self._read, self._scratch = settings, store, read, found
-        self._dry, self._report = dry, Report()
+        self._reads, self._failed = Singly(store), 0
+        self._putting = Putting(store, self._alone, dry=dry)
         # As the processor trims: what is still in the topic was sent at most twice its retention ago.
         reach = dt.timedelta(days=settings.reach_days) if settings.run == LIVE else None
         self._steps = Steps(found, read.turns, reach)
@@ -98,16 +75,17 @@ class _Rebuilding:
     async def run(self) -> Report:
         await self._require_no_agents()
         await self._gather()
-        await unfinished.find(self._read, self._scratch)
+        await unfinished.find(self._read, self._scratch, self._alone)
         async for room in self._rooms():
-            self._steps.want(room.room, room.kept, room.upto)
+            with self._alone(room.room):
+                self._steps.want(room.room, room.kept, room.upto)
         await unfinished.look_up(self._read, self._scratch)
         await self._require_no_agents()
-        self._report = Report()  # the store may have moved: only now it counts
+        report = self._putting.report = Report()  # the store may have moved: only now it counts
         await self._commit()
-        if self._report.unfinished:
-            log.warning("rebuild.unfinished_taken", conversations=self._report.unfinished)
-        return self._report
+        if report.unfinished:
+            log.warning("rebuild.unfinished_taken", conversations=report.unfinished)
+        return replace(report, failed=self._failed)
 
     async def _require_no_agents(self) -> None:
         if members := await self._read.members():
@@ -127,57 +105,74 @@ class _Rebuilding:
         async for messages in self._read.messages("journal"):
             self._scratch.journal(_decoded(messages))
 
-    async def _rooms(self) -> AsyncIterator[_Room]:
+    @contextmanager
+    def _alone(self, room: bytes) -> Iterator[None]:
+        """What fails in the block fails of this room: the others go on."""
+        try:
+            yield
+        except (StoreUnavailable, KafkaError, OSError, sqlite3.Error):
+            raise
+        except Exception as error:
+            self._fail(room, error)
+
+    def _fail(self, room: bytes, error: Exception) -> None:
+        self._failed += 1
+        self._scratch.drop(room)
+        cause: BaseException = error
+        while cause.__cause__ is not None:
+            cause = cause.__cause__
+        log.error("rebuild.failed", conversation=room.decode(errors="replace"), error=type(cause).__name__)
+
+    async def _rooms(self) -> AsyncIterator[Room]:
         """The conversations that the store lacks in part; the others are counted."""
         for page in self._scratch.rooms(ROOMS):
-            owners = [ConversationKey(*keys.parse_conversation_key(room)) for room in page]
-            loaded = await self._store.load([Need(owner) for owner in owners])
-            for room, owner, one in zip(page, owners, loaded, strict=True):
-                found = self._aimed(room, one.conversation)
+            owners: dict[bytes, ConversationKey] = {}
+            for room in page:
+                with self._alone(room):
+                    owners[room] = ConversationKey(*keys.parse_conversation_key(room))
+            loaded = await self._reads.ask(self._store.load, [*map(Need, owners.values())])
+            for (room, owner), one in zip(owners.items(), loaded, strict=True):
+                found = None
+                with self._alone(room):
+                    found = await self._lacking(room, owner, sure(one).conversation)
                 if found is not None:
-                    yield await self._with_ledger(owner, found) if found.kept.version else found
+                    yield found
 
-    def _aimed(self, room: bytes, conversation: Conversation) -> _Room | None:
+    async def _lacking(self, room: bytes, owner: ConversationKey, found: Conversation) -> Room | None:
+        aimed = self._aimed(room, found)
+        return await self._with_ledger(owner, aimed) if aimed is not None and aimed.kept.version else aimed
+
+    def _aimed(self, room: bytes, conversation: Conversation) -> Room | None:
         kept, newest, cut = Kept(conversation), self._scratch.newest(room), self._scratch.upto(room)
         upto = cut if cut is not None and self._steps.tells(room, kept, cut) else newest
         if kept.version < upto:
-            return _Room(room, kept, upto, unfinished=cut is not None and upto > cut)
+            return Room(room, kept, upto, unfinished=cut is not None and upto > cut)
         if newest and not upto:
-            self._report.awaited += 1
+            self._putting.report.awaited += 1
         else:
-            self._report.left += 1
+            self._putting.report.left += 1
         return None
 
-    async def _with_ledger(self, owner: ConversationKey, found: _Room) -> _Room:
+    async def _with_ledger(self, owner: ConversationKey, found: Room) -> Room:
         """A conversation with what the store has of it and what came since may change."""
         holders = self._steps.touched(found.room, found.kept, found.upto)
-        [loaded] = await self._store.load([Need(owner, holders)])
-        [ledger] = await self._store.ledgers([owner])
-        if loaded.conversation.header.version != found.kept.version:
+        [loaded] = await self._reads.ask(self._store.load, [Need(owner, holders)])
+        [ledger] = await self._reads.ask(self._store.ledgers, [owner])
+        kept = sure(loaded).conversation
+        if kept.header.version != found.kept.version:
             return found  # somebody moves it: its commit will not be taken
-        return _Room(found.room, Kept(loaded.conversation, ledger), found.upto, found.unfinished)
+        # What a rebuild that was ended put there beyond the version comes again.
+        known = {at: entry for at, entry in sure(ledger).items() if at <= kept.header.version}
+        return Room(found.room, Kept(kept, known), found.upto, found.unfinished)
 
     async def _commit(self) -> None:
-        batch: list[_Step] = []
-        entries = 0
         async for room in self._rooms():
-            for commit, textless in self._steps.commits(room.room, room.kept, room.upto):
-                batch.append(_Step(room, commit, textless))
-                entries += len(commit.entries)
-                if len(batch) >= FLUSH_COMMITS or entries >= FLUSH_ENTRIES:
-                    await self._flush(batch)
-                    batch, entries = [], 0
-        await self._flush(batch)
+            await self._putting.put(room, self._made(room))
+        await self._putting.flush()
 
-    async def _flush(self, batch: list[_Step]) -> None:
-        commits = [step.commit for step in batch]
-        taken = [True] * len(commits) if self._dry or not commits else await self._store.commit(commits)
-        for step, ok in zip(batch, taken, strict=True):
-            if step.commit.header.version == step.of.upto:
-                self._report.rebuilt += ok
-                self._report.left += not ok  # somebody else moved it
-                self._report.without_text += ok and step.textless > 0
-                self._report.unfinished += ok and step.of.unfinished
+    def _made(self, room: Room) -> Iterator[Step]:
+        with self._alone(room.room):
+            yield from self._steps.commits(room.room, room.kept, room.upto)
 
 
 def _decoded(messages: list[Any]) -> Iterator[tuple[JournalEntry, bytes]]:

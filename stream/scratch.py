@@ -14,7 +14,8 @@ import msgspec
 from stream.entries import MOST_VERSION, Place, Unreadable, decoded
 from tracker import keys, rebuild
 from tracker.ledger import HeaderRow, JournalEntry, StateRow
-from tracker.rebuild import Course, Rows
+from tracker.merging import Rows
+from tracker.rebuild import Course
 
 PAGE = 10_000  # offsets at once
 CACHE_KIB = 32 * 1024
@@ -22,7 +23,8 @@ CACHE_KIB = 32 * 1024
 _SCHEMA = """
 PRAGMA journal_mode = OFF;
 PRAGMA synchronous = OFF;
-CREATE TABLE rooms (room BLOB PRIMARY KEY, upto INTEGER) WITHOUT ROWID;
+CREATE TABLE rooms (room BLOB PRIMARY KEY, upto INTEGER, last INTEGER DEFAULT 0) WITHOUT ROWID;
+CREATE INDEX in_order ON rooms (last, room);
 CREATE TABLE journal (room BLOB, arrival INTEGER, source TEXT, value BLOB, PRIMARY KEY (room, arrival))
     WITHOUT ROWID;
 CREATE TABLE states (room BLOB, key BLOB, version INTEGER, value BLOB, PRIMARY KEY (room, key))
@@ -34,6 +36,9 @@ CREATE TABLE records (partition INTEGER, offset INTEGER, key BLOB, value BLOB, l
 _STATE = """
 INSERT INTO states VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET version = excluded.version,
     value = excluded.value WHERE excluded.version > version - (value IS NOT NULL)
+"""
+_ROOM = """
+INSERT INTO rooms (room, last) VALUES (?, ?) ON CONFLICT DO UPDATE SET last = MAX(last, excluded.last)
 """
 _TOMBSTONE = "INSERT INTO states VALUES (?, ?, 0, NULL) ON CONFLICT DO UPDATE SET value = NULL"
 
@@ -62,6 +67,7 @@ class Scratch:
         self._database.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
         self._database.executescript(_SCHEMA)
         self._database.execute("BEGIN")  # never ended: nothing of it is to outlive the connection
+        self._taken = 0  # journal entries
 
     def journal(self, entries: Iterable[tuple[JournalEntry, bytes]]) -> None:
         """Take entries and their bytes, in the order of the log: a later one of the same arrival counts."""
@@ -69,7 +75,9 @@ class Scratch:
             (keys.conversation_key(one.tenant, one.conversation), one.entry.arrival, one.source, raw)
             for one, raw in entries
         ]
-        self._many("INSERT OR IGNORE INTO rooms VALUES (?, NULL)", [row[:1] for row in rows])
+        last = {room: self._taken + place for place, (room, *_) in enumerate(rows, 1)}
+        self._taken += len(rows)
+        self._many(_ROOM, [*last.items()])
         self._many("INSERT OR REPLACE INTO journal VALUES (?, ?, ?, ?)", rows)
 
     def row(self, key: bytes, value: bytes | None) -> None:
@@ -85,15 +93,23 @@ class Scratch:
         statement, values = _TOMBSTONE, tuple[Any, ...]()
         if value is not None:
             statement, values = _STATE, (_version(value, header=key == room), value)
-        self._database.execute("INSERT OR IGNORE INTO rooms VALUES (?, NULL)", (room,))
+        self._database.execute(_ROOM, (room, 0))
         self._database.execute(statement, (room, key, *values))
 
     def rooms(self, size: int) -> Iterator[list[bytes]]:
-        """All rooms, so many at once."""
-        last = b""
-        while page := self._column("SELECT room FROM rooms WHERE room > ? ORDER BY 1 LIMIT ?", last, size):
-            yield page
+        """All rooms, so many at once: first those of which the journal told last the longest ago.
+
+        What is worked on in this order and broken off leaves a journal of whose end all is lacking.
+        """
+        statement = "SELECT last, room FROM rooms WHERE (last, room) > (?, ?) ORDER BY 1, 2 LIMIT ?"
+        last: tuple[int, bytes] = -1, b""
+        while page := self._all(statement, *last, size):
+            yield [room for _, room in page]
             last = page[-1]
+
+    def drop(self, room: bytes) -> None:
+        """Name a room no more among all of them."""
+        self._database.execute("DELETE FROM rooms WHERE room = ?", (room,))
 
     def rows(self, room: bytes) -> Rows:
         """What the states topic holds of a room."""
@@ -110,10 +126,25 @@ class Scratch:
 
     def course(self, room: bytes, after: int, upto: int) -> Course:
         """A room's entries between two versions, the second one included."""
-        found = self._all(
-            "SELECT value FROM journal WHERE room = ? AND arrival > ? AND arrival <= ?", room, after, upto
-        )
-        return rebuild.in_order(decoded(value) for (value,) in found)
+        return rebuild.in_order(self.entries(room, after, upto))
+
+    def entries(self, room: bytes, after: int = 0, upto: int = MOST_VERSION) -> Iterator[JournalEntry]:
+        """The same by arrival, one at a time."""
+        statement = """
+            SELECT value FROM journal WHERE room = ? AND arrival > ? AND arrival <= ? ORDER BY arrival
+        """
+        with closing(self._database.execute(statement, (room, after, upto))) as found:
+            for (value,) in found:
+                yield decoded(value)
+
+    def reached(self, room: bytes, after: int, upto: int, most: int) -> int:
+        """The version that at most so many entries reach; what is left to the second one has some, too."""
+        statement = """
+            SELECT arrival FROM journal WHERE room = ? AND arrival > ? AND arrival <= ? ORDER BY arrival
+            LIMIT 2 OFFSET ?
+        """
+        found = self._column(statement, room, after, upto, most - 1)
+        return int(found[0]) if len(found) > 1 else upto
 
     def count(self, room: bytes, after: int, upto: int) -> int:
         """How many entries there are between two versions, the second one included."""

@@ -5,7 +5,8 @@ itself, and sends their events, if the store does not have them yet.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from itertools import islice
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ from tracker.records import Record
 
 log = structlog.get_logger(__name__)
 
+Alone = Callable[[bytes], AbstractContextManager[None]]  # what fails in it fails of this room
+
 MOST = MOST_LOST // 2  # of a partition: what is sent twice counts twice, and an agent puts back no more
 ROOMS = 500  # at once
 
@@ -32,22 +35,31 @@ class _Again(NamedTuple):
     place: Place
 
 
-async def find(read: History, scratch: Scratch) -> None:
-    """Keep the version before what comes again, of all conversations of which something does."""
+async def find(read: History, scratch: Scratch, alone: Alone) -> None:
+    """Keep the version before what comes again, of all conversations of which something does.
+
+    Of a partition of which too much does, as where its group's commits have expired, no record is looked up.
+    """
     floors = await read.finished()
     counts: Counter[int] = Counter()
     for room in _rooms(scratch):
-        found = list(_candidates(scratch, room, read.turns, floors))
-        scratch.want(one.place for one in found)
-        counts.update(one.place.partition for one in found)
+        with alone(room):
+            counts.update(one.place.partition for one in _candidates(scratch, room, read.turns, floors))
+    _tell(counts)
+    few = {partition: floor for partition, floor in floors.items() if counts[partition] <= MOST}
+    for room in _rooms(scratch):
+        with alone(room):
+            scratch.want(one.place for one in _candidates(scratch, room, read.turns, few))
     await look_up(read, scratch)
+    for room in _rooms(scratch):
+        with alone(room):
+            _cut(scratch, room, _candidates(scratch, room, read.turns, few), read.turns)
+
+
+def _tell(counts: Counter[int]) -> None:
     for partition, count in sorted(counts.items()):
         if count > MOST:
             log.warning("rebuild.too_much_unfinished", partition=partition, at_least=count)
-    for room in _rooms(scratch):
-        found = list(_candidates(scratch, room, read.turns, floors))
-        if found and counts[found[0].place.partition] <= MOST:
-            _cut(scratch, room, found, read.turns)
 
 
 async def look_up(read: History, scratch: Scratch) -> None:
@@ -76,7 +88,8 @@ def _candidates(scratch: Scratch, room: bytes, turns: str, floors: Mapping[int, 
     arrival, offset = scratch.newest(room) + 1, None
     for found, source in islice(scratch.sources(room), MOST + 1):
         place = place_of(source, turns)
-        if place is None or place.offset < floors.get(place.partition, 0) or found != arrival - 1:
+        floor = floors.get(place.partition) if place is not None else None
+        if place is None or floor is None or place.offset < floor or found != arrival - 1:
             return
         if offset is not None and place.offset >= offset:  # of an earlier life of the topic
             return
@@ -84,7 +97,7 @@ def _candidates(scratch: Scratch, room: bytes, turns: str, floors: Mapping[int, 
         yield _Again(found, place)
 
 
-def _cut(scratch: Scratch, room: bytes, found: list[_Again], turns: str) -> None:
+def _cut(scratch: Scratch, room: bytes, found: Iterable[_Again], turns: str) -> None:
     """Before the first of the entries whose records, with all later ones, stand in the log."""
     first = None
     for one in found:

@@ -6,26 +6,18 @@ states stand, and the ledger begins where the journal does.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from tracker.context import Window
 from tracker.conversation import Conversation, Header
-from tracker.ledger import JournalEntry, Ledger, LedgerEntry, StateRow
+from tracker.ledger import JournalEntry, Ledger, LedgerEntry
 from tracker.machine import StanceState
+from tracker.merging import Merged, changes
 from tracker.targets import HolderStates
 
 Course = Mapping[int, JournalEntry]  # by arrival, in order
-_Pair = tuple[str, str]  # a holder, and a target
-_Change = tuple[_Pair, int, StanceState | None]  # whose state, as of which version; None ends it
-
-
-class Rows(msgspec.Struct, frozen=True):
-    """What the states topic holds of a conversation."""
-
-    header: Header | None = None
-    states: tuple[StateRow, ...] = ()
-    ended: tuple[_Pair, ...] = ()  # holder and target of tombstones
 
 
 class Kept(msgspec.Struct, frozen=True):
@@ -55,56 +47,40 @@ def in_order(entries: Iterable[JournalEntry]) -> Course:
     return dict(sorted(latest.items()))
 
 
-def newest(rows: Rows, course: Course) -> int:
-    """The highest version that the topics tell of."""
-    return max(rows.header.version if rows.header else 0, *course, 0)
-
-
 def touched(course: Course) -> frozenset[str]:
     """The holders whose states the entries changed."""
-    return frozenset(holder for one in course.values() for (holder, _), _, _ in _changes(one))
+    return frozenset(holder for one in course.values() for (holder, _), _, _ in changes(one))
 
 
 def rebuilt(
-    kept: Kept, rows: Rows, course: Course, upto: int, reach: dt.timedelta | None = None
-) -> Rebuilt | None:
-    """The conversation at a version above the kept one; None where the topics do not tell it any more.
+    kept: Kept, taken: Course, upto: int, merged: Merged | None = None, reach: dt.timedelta | None = None
+) -> Rebuilt:
+    """What is kept, with the entries that came since, up to a version.
 
-    `reach`: as live commits do, entries are dropped that are older than twice that.
+    `merged`: what the conversation comes to in the end, where not all entries that lead there are known; the
+    states are then those of the end, and on the way there nobody's. `reach`: as live commits do, entries are
+    dropped that are older than twice that.
     """
-    taken = {arrival: one for arrival, one in course.items() if kept.version < arrival <= upto}
-    header = _header(rows, course, upto)
-    whole = len(taken) == upto - kept.version
-    holders = _followed(kept, taken) if whole else _merged(kept, rows, course, upto)
-    if header is None or holders is None:
-        return None
-    trim_before = header.newest - 2 * reach if header.newest and reach is not None else None
+    if merged is None:
+        header = end = taken[upto].header
+        holders: Mapping[str, HolderStates] = _followed(kept, taken)
+    else:
+        end = merged.header
+        header, holders = (end, merged.holders) if end.version == upto else (taken[upto].header, {})
+    trim_before = end.newest - 2 * reach if end.newest and reach is not None else None
     return Rebuilt(header, holders, _ledger(kept, taken, trim_before), trim_before)
 
 
-def kept_after(kept: Kept, then: Rebuilt, most: int) -> Kept:
-    """What a store holds after it took that, with at most so many ledger entries."""
+def kept_after(kept: Kept, then: Rebuilt, most: int, window: Window) -> Kept:
+    """What a store holds after it took that with this window, and at most so many ledger entries."""
     last = sorted(then.ledger.values(), key=lambda one: (one.sent_at, one.id))[-most:]
     conversation = msgspec.structs.replace(
         kept.conversation,
         header=then.header,
-        window=(),
+        window=window,
         holders={**kept.conversation.holders, **then.holders},
     )
     return Kept(conversation, {one.arrival: one for one in sorted(last, key=lambda one: one.arrival)})
-
-
-def _header(rows: Rows, course: Course, upto: int) -> Header | None:
-    if upto in course:
-        return course[upto].header
-    return rows.header if rows.header is not None and rows.header.version == upto else None
-
-
-def _changes(one: JournalEntry) -> Iterator[_Change]:
-    for moved in one.states:
-        yield (moved.holder, moved.target), moved.version, moved.state
-    for pair in one.forgotten:
-        yield pair, one.entry.arrival, None
 
 
 def _followed(kept: Kept, taken: Course) -> dict[str, dict[str, StanceState]]:
@@ -112,58 +88,12 @@ def _followed(kept: Kept, taken: Course) -> dict[str, dict[str, StanceState]]:
     before = kept.conversation.holders
     states = {holder: dict(before.get(holder, {})) for holder in sorted(touched(taken))}
     for one in taken.values():
-        for (holder, target), _, state in _changes(one):
+        for (holder, target), _, state in changes(one):
             if state is None:
                 states[holder].pop(target, None)
             else:
                 states[holder][target] = state
     return states
-
-
-def _merged(kept: Kept, rows: Rows, course: Course, upto: int) -> dict[str, dict[str, StanceState]] | None:
-    """The newest state of each row and entry; None where one is newer and what stood before it is lost."""
-    known: dict[_Pair, tuple[int, StanceState | None]] = {}
-    later: set[_Pair] = set()
-    cut = upto < newest(rows, course)
-    for pair, version, state in _told(rows, course):
-        if cut and version > upto:
-            later.add(pair)
-        elif version >= known.get(pair, (0, None))[0]:
-            known[pair] = version, state
-    settled = _settled(course, upto)
-    # Between an older entry and now another may be missing: the one that ended the state.
-    known |= {pair: (0, None) for pair in rows.ended if pair not in settled}
-    return _by_holder(kept, known) if later <= settled else None
-
-
-def _by_holder(
-    kept: Kept, known: Mapping[_Pair, tuple[int, StanceState | None]]
-) -> dict[str, dict[str, StanceState]]:
-    """The states; of whom the topics tell nothing, nothing may be left in a store that lags."""
-    named = (one.holder for one in kept.ledger.values())
-    states: dict[str, dict[str, StanceState]] = {holder: {} for holder in named if holder is not None}
-    for (holder, target), (_, state) in known.items():
-        of_holder = states.setdefault(holder, {})
-        if state is not None:
-            of_holder[target] = state
-    return states
-
-
-def _told(rows: Rows, course: Course) -> Iterator[_Change]:
-    """Rows first: of the same version, the journal's word counts."""
-    for row in rows.states:
-        yield (row.holder, row.target), row.version, row.state
-    for one in course.values():
-        yield from _changes(one)
-
-
-def _settled(course: Course, upto: int) -> set[_Pair]:
-    """Whose states the entries up to a version tell without a gap between."""
-    pairs: set[_Pair] = set()
-    while upto in course:
-        pairs |= {pair for pair, _, _ in _changes(course[upto])}
-        upto -= 1
-    return pairs
 
 
 def _ledger(kept: Kept, taken: Course, trim_before: dt.datetime | None) -> dict[int, LedgerEntry]:

@@ -9,7 +9,8 @@ import typer
 from redis.exceptions import RedisError
 
 from stream import logs, rebuilding, settings
-from stream.rebuilding import RebuildFailed, Report
+from stream.putting import Report
+from stream.rebuilding import RebuildFailed
 from stream.settings import Settings
 from stream.store.port import StoreUnavailable
 from stream.store.redis import RedisStore
@@ -23,7 +24,10 @@ def rebuild(
         bool, typer.Option("--dry-run", help="Say what would be done, change nothing.")
     ] = False,
 ) -> None:
-    """Put a run's state back into an empty Redis, or one that lags; first end the run's agents."""
+    """Put a run's state back into an empty Redis, or one that lags; first end the run's agents.
+
+    Exits with 1 where any conversation failed; all others are rebuilt then.
+    """
     given = dict(os.environ) if run is None else {**os.environ, "VOLTEFACE_RUN": run}
     loaded = settings.load(given)
     logs.configure(loaded)
@@ -33,6 +37,10 @@ def rebuild(
         typer.echo(f"volteface rebuild: {error}", err=True)
         raise typer.Exit(1) from None
     typer.echo(f"run {loaded.run}: {_said(report)}", err=True)
+    if report.failed:
+        remedy = "see rebuild.failed in the log, mend what it tells, run this again, then start agents"
+        typer.echo(f"volteface rebuild: {report.failed} conversations failed: {remedy}", err=True)
+        raise typer.Exit(1)
 
 
 async def _rebuild(loaded: Settings, *, dry: bool) -> Report:

@@ -1,23 +1,23 @@
 """Journal and states topic give a conversation back as it was, at any version, from any earlier one."""
 
 import datetime as dt
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tracker.correcting import Room
 from tests.tracker.corrections import ALL, clear, delete, edit, erase, logs, pin
-from tests.tracker.driver import Marked, empty
+from tests.tracker.living import Live
 from tests.tracker.strategies import PROPOSITIONS, at, create, debate, dialogues, target_of
-from tracker import rebuild, texts
+from tracker import merging, rebuild, texts
 from tracker.context import WindowTurn
 from tracker.conversation import Header
-from tracker.ledger import HolderState, JournalEntry, Ledger, StateRow
+from tracker.ledger import JournalEntry, Ledger
 from tracker.machine import StanceState
-from tracker.rebuild import Kept, Rebuilt, Rows
+from tracker.merging import Rows
+from tracker.rebuild import Kept, Rebuilt
 from tracker.records import Record, record_id
 from tracker.settlement import Outcome
 from tracker.stances import Stance
@@ -27,56 +27,22 @@ TARGET = target_of(PROPOSITIONS[0]).id
 anything = logs(*ALL, replacing=True) | logs(*ALL) | dialogues()
 
 
-class Live:
-    """A conversation as a stream applied it, and what it was at each version."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        room = Room(reader=Marked())
-        self.records = {record_id(record): record for record in reversed(records)}
-        self.kept = [Kept(empty())]
-        for record in records:
-            room.take(record)
-            if len(room.outcomes) == len(self.kept):
-                self.kept.append(Kept(room.conversation, dict(sorted(room.ledger.items()))))
-        self.outcomes = room.outcomes
-        self.newest = len(self.outcomes)
-
-    @property
-    def journal(self) -> list[JournalEntry]:
-        """What its topic holds, through JSON."""
-        return [again(outcome.journal) for outcome in self.outcomes]
-
-    def rows(self, header: int | None = None) -> Rows:
-        """What the compacted topic holds at the end; the header's row is of that version."""
-        states: dict[tuple[str, str], StateRow | None] = {}
-        for outcome in self.outcomes:
-            rows = [row_of(outcome.journal, moved) for moved in outcome.states]
-            states |= {(row.holder, row.target): row for row in rows}
-            states |= dict.fromkeys(outcome.forgotten)
-        version = self.newest if header is None else header
-        return Rows(
-            self.kept[version].conversation.header if version else None,
-            tuple(row for row in states.values() if row is not None),
-            tuple(pair for pair, row in states.items() if row is None),
-        )
-
-    def record(self, arrival: int) -> Record:
-        return self.records[self.outcomes[arrival - 1].entry.id]
-
-
-def row_of(journal: JournalEntry, moved: HolderState) -> StateRow:
-    owner = {"tenant": journal.tenant, "run": journal.run, "conversation": journal.conversation}
-    return StateRow(**owner, **msgspec.structs.asdict(moved))
-
-
-def again(journal: JournalEntry) -> JournalEntry:
-    return msgspec.json.decode(msgspec.json.encode(journal), type=JournalEntry)
-
-
 def rebuilt(kept: Kept, rows: Rows, journal: Iterable[JournalEntry], upto: int) -> Rebuilt:
-    found = rebuild.rebuilt(kept, rows, rebuild.in_order(journal), upto)
+    found = told(kept, rows, journal, upto)
     assert found is not None
     return found
+
+
+def told(kept: Kept, rows: Rows, journal: Iterable[JournalEntry], upto: int) -> Rebuilt | None:
+    """From the journal alone where it is whole."""
+    course = rebuild.in_order(journal)
+    taken = {arrival: one for arrival, one in course.items() if kept.version < arrival <= upto}
+    if len(taken) == upto - kept.version:
+        return rebuild.rebuilt(kept, taken, upto)
+    newest = max(rows.header.version if rows.header else 0, *course, 0)
+    named = {one.holder for one in kept.ledger.values() if one.holder is not None}
+    merged = merging.merged(rows, course.values(), upto, newest, named)
+    return None if merged is None else rebuild.rebuilt(kept, taken, upto, merged)
 
 
 def states(holders: Mapping[str, HolderStates]) -> dict[str, HolderStates]:
@@ -154,8 +120,7 @@ def test_an_earlier_version_is_told_exactly_or_not_at_all(records: list[Record],
     live = Live(records)
     first = data.draw(st.integers(0, live.newest - 1))
     upto = data.draw(st.integers(first + 1, live.newest))
-    course = rebuild.in_order(live.journal[first:])
-    found = rebuild.rebuilt(live.kept[0], live.rows(), course, upto)
+    found = told(live.kept[0], live.rows(), live.journal[first:], upto)
     if found is not None:
         check(live, upto, live.kept[0], found, partial(live, found, first, upto))
     touched = {pair for outcome in live.outcomes[upto:] for pair in changed(outcome)}
@@ -192,7 +157,7 @@ def test_step_by_step_it_comes_to_the_same(records: list[Record], step: int) -> 
         found = rebuilt(kept, Rows(), live.journal[kept.version : upto], upto)
         check(live, upto, kept, found)
         text = texts.ledger(kept, found, live.record)
-        kept = rebuild.kept_after(kept, msgspec.structs.replace(found, ledger=text), 1000)
+        kept = rebuild.kept_after(kept, msgspec.structs.replace(found, ledger=text), 1000, ())
 
 
 def test_of_two_entries_of_one_arrival_the_later_one_in_the_log_counts() -> None:
@@ -236,17 +201,13 @@ def test_a_state_whose_end_the_journal_lost_is_ended_by_its_tombstone() -> None:
 
 def test_a_header_that_nothing_tells_is_no_version() -> None:
     live = Live(debate(create("m-1", "+1", 1), create("m-2", "+1", 2)))
-    assert rebuild.rebuilt(live.kept[0], live.rows(), rebuild.in_order(live.journal[2:]), 2) is None
-    assert rebuild.newest(live.rows(), {}) == 3
-    assert rebuild.newest(Rows(), rebuild.in_order(live.journal[:2])) == 2
-    assert rebuild.newest(Rows(), {}) == 0
+    assert told(live.kept[0], live.rows(), live.journal[2:], 2) is None
 
 
 def test_a_ledger_that_is_trimmed_comes_back_trimmed() -> None:
     live = Live(debate(*(create(f"m-{day}", "+1", 86_400 * day) for day in range(1, 30))))
     course = rebuild.in_order(live.journal)
-    found = rebuild.rebuilt(live.kept[0], Rows(), course, 30, dt.timedelta(days=7))
-    assert found is not None
+    found = rebuild.rebuilt(live.kept[0], course, 30, reach=dt.timedelta(days=7))
     assert found.trim_before == at(86_400 * 15)
     assert [entry.turn for entry in found.ledger.values()] == [f"m-{day}" for day in range(15, 30)]
     assert rebuilt(live.kept[0], Rows(), live.journal, 30).trim_before is None

@@ -11,11 +11,15 @@ from pathlib import Path
 
 import msgspec
 import pytest
+import typer
 from aiokafka import AIOKafkaConsumer
 from redis.asyncio import Redis
+from typer.testing import CliRunner
 
-from stream import lag, topics
+from stream import lag, logs, rebuilding, topics
+from stream.cli.rebuild import rebuild as command_of_rebuild
 from stream.embedded import EmbeddedRedis
+from stream.putting import Report
 from stream.settings import Settings
 from tests.end_to_end.harness import (
     LEFT_OPEN,
@@ -136,6 +140,20 @@ async def test_what_a_person_can_mend(
     assert (got, len(lines)) == (status, 1), errors
     assert words in lines[0]
     assert "Traceback" not in errors
+
+
+def test_conversations_that_failed_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def half(*_: object, **__: object) -> Report:
+        return Report(rebuilt=3, failed=2)
+
+    monkeypatch.setattr(rebuilding, "run", half)
+    monkeypatch.setattr(logs, "configure", lambda loaded: None)
+    app = typer.Typer()
+    app.command()(command_of_rebuild)
+    done = CliRunner().invoke(app, [])
+    assert done.exit_code == 1
+    assert "3 conversations rebuilt" in done.output
+    assert "volteface rebuild: 2 conversations failed: see rebuild.failed in the log" in done.output
 
 
 @pytest.mark.long
