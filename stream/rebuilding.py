@@ -66,7 +66,7 @@ async def run(settings: Settings, store: Store, *, dry: bool = False) -> Report:
 class _Rebuilding:
     def __init__(self, settings: Settings, store: Store, read: History, found: Scratch, *, dry: bool) -> None:
         self._settings, self._store, self._read, self._scratch = settings, store, read, found
-        self._reads, self._failed = Singly(store), 0
+        self._reads, self._failed, self._dry = Singly(store), 0, dry
         self._putting = Putting(store, self._alone, dry=dry)
         # As the processor trims: what is still in the topic was sent at most twice its retention ago.
         reach = dt.timedelta(days=settings.reach_days) if settings.run == LIVE else None
@@ -82,7 +82,11 @@ class _Rebuilding:
         await unfinished.look_up(self._read, self._scratch)
         await self._require_no_agents()
         report = self._putting.report = Report()  # the store may have moved: only now it counts
+        if not self._dry:
+            await self._store.mark(rebuilding=True)  # until its end agents refuse to work beside it
         await self._commit()
+        if not self._dry:
+            await self._store.mark(rebuilding=False)
         if report.unfinished:
             log.warning("rebuild.unfinished_taken", conversations=report.unfinished)
         return replace(report, failed=self._failed)

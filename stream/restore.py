@@ -26,7 +26,7 @@ from stream.processor import Processed, Processor
 from stream.recall import RecallingReader
 from stream.receipts import appended
 from stream.settings import Settings
-from stream.store.port import ConversationKey, Need, Outbox, Store
+from stream.store.port import ConversationKey, Need, Outbox, Store, StoreUnavailable
 from tracker.keys import LIVE
 from tracker.ledger import JournalEntry
 from tracker.observations import Mark
@@ -94,6 +94,8 @@ class Restorer:
 
         Raises JournalUnavailable, and what processing and sending raise.
         """
+        if await self._store.marked():
+            raise StoreUnavailable("a rebuild of Redis began and did not end: run `volteface rebuild` again")
         try:
             async with history.reading(self._settings) as past:
                 for partition in partitions:

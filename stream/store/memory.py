@@ -79,6 +79,7 @@ class MemoryStore:
     def __init__(self, run: str) -> None:
         self._run = run
         self._kept: dict[ConversationKey, _Kept] = {}
+        self._marked = False
 
     async def load(self, needs: Sequence[Need]) -> list[Loaded]:
         """What the needs ask for, in order."""
@@ -98,6 +99,14 @@ class MemoryStore:
             outbox = self._kept.get(key, _Kept()).outbox
             for arrival in sent:
                 outbox.pop(arrival, None)
+
+    async def mark(self, *, rebuilding: bool) -> None:
+        """Keep that a rebuild began, or that it came to its end."""
+        self._marked = rebuilding
+
+    async def marked(self) -> bool:
+        """Whether a rebuild began that did not come to its end."""
+        return self._marked
 
     async def ping(self) -> None:
         """Memory answers."""

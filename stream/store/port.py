@@ -110,6 +110,14 @@ class Store(Protocol):
         """Empty the outboxes of what was delivered; what is gone already is no error."""
         ...
 
+    async def mark(self, *, rebuilding: bool) -> None:
+        """Keep that a rebuild began, or that it came to its end."""
+        ...
+
+    async def marked(self) -> bool:
+        """Whether a rebuild began that did not come to its end."""
+        ...
+
     async def ping(self) -> None:
         """Return if it answers."""
         ...

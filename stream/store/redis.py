@@ -54,6 +54,7 @@ class RedisStore:
     ) -> None:
         self._url, self._cafile = url, cafile
         self._run, self._prefix = run, prefix
+        self._mark = f"{prefix}:{keys.escape(run)}:rebuilding"  # of no conversation: those have a hash tag
         self._timeout, self._concurrency = timeout, concurrency
         self._bound: tuple[asyncio.AbstractEventLoop, Exchange] | None = None
         self._servers = Servers()
@@ -92,6 +93,14 @@ class RedisStore:
             ],
             list,
         )
+
+    async def mark(self, *, rebuilding: bool) -> None:
+        """Keep that a rebuild began, or that it came to its end."""
+        await self._exchange().run([("SET", self._mark, 1) if rebuilding else ("UNLINK", self._mark)], list)
+
+    async def marked(self) -> bool:
+        """Whether a rebuild began that did not come to its end."""
+        return await self._exchange().run([("GET", self._mark)], lambda replies: replies != [None])
 
     async def ping(self) -> None:
         """Return if it answers."""

@@ -519,6 +519,12 @@ async def ended(stand: Stand, left: int) -> bool:
 
 
 async def restored(stand: Stand) -> bool:
+    """Whether an agent finds that all is there, or puts it there, even where no mark makes it wait."""
+    await stand.store().mark(rebuilding=False)
+    return await put_back(stand)
+
+
+async def put_back(stand: Stand) -> bool:
     """Whether an agent finds that all is there, or puts it there."""
     store = stand.store()
     restorer = Restorer(stand.settings, store, CountingReader(), MemorySender(), stand.processing(store))
@@ -565,6 +571,20 @@ async def test_where_the_journal_has_gaps_an_ended_rebuild_leaves_agents_waiting
         assert (await line.rebuild()).rebuilt == 1
         assert await line.dump() == whole
     assert left > 4
+
+
+async def test_agents_wait_from_a_rebuilds_beginning_to_its_end(line: Stand) -> None:
+    """What it has not come to yet, no journal may tell of any more."""
+    await line.live(COURSE, at_once=1)
+    await line.reset()
+    assert await ended(line, 1)
+    with pytest.raises(StoreUnavailable, match="run `volteface rebuild` again"):
+        await put_back(line)
+    before = await line.dump()
+    await line.rebuild(dry=True)
+    assert await line.dump() == before
+    await line.rebuild()
+    assert await put_back(line)
 
 
 async def test_the_live_runs_ledger_comes_back_trimmed(settings: Settings) -> None:

@@ -256,6 +256,13 @@ class Contract:
         assert [each.conversation.name for each in loaded] == [key.name for key in reversed(keys)]
         assert {each.conversation.header.version for each in loaded[:-4]} == {1}
 
+    async def test_a_rebuild_that_began_is_known_until_it_ends(self, store: Store) -> None:
+        seen = [await store.marked()]
+        for rebuilding in (True, True, False, False):
+            await store.mark(rebuilding=rebuilding)
+            seen.append(await store.marked())
+        assert seen == [False, True, True, False, False]
+
     async def test_closing_twice_is_harmless(self, store: Store) -> None:
         await store.close()
         await store.close()
