@@ -14,6 +14,10 @@ Faust takes up a partition again as soon as its own buffer has room, though it w
 one that is paused it drops what is fetched and was not handed on yet: the log's next record then looks like
 the one after a gap, and commits go past all that was dropped. Here what was fetched is handed on.
 
+Where its count of what was read falls behind, as after a second way back to what is committed, Faust takes
+what is in hand for a gap in the log, and commits past it: an agent that is killed then has lost it. Here
+commits follow acks alone.
+
 Where records aged out before they were read, Kafka goes on with the oldest that is left, and nobody says so.
 Here the log does, when a partition comes.
 
@@ -54,6 +58,7 @@ class _Thread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
     # Read by another thread, so replaced and never changed.
     fetched: Mapping[Partition, int] = MappingProxyType({})  # the last record of each that left for Faust
     fetches = 0  # that came back
+    seeks = taken_in = 0  # back to what is committed: how often until now, and until the last fetch
 
     def _create_worker_consumer(self, transport: Any) -> Any:
         consumer = super()._create_worker_consumer(transport)
@@ -71,7 +76,7 @@ class _Thread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
 
     async def _seek_back(self) -> Any:
         consumer = self._ensure_consumer()
-        self.fetched = {}
+        self.fetched, self.seeks = {}, self.seeks + 1
         committed = await consumer.seek_to_committed()
         fresh = [tp for tp, offset in committed.items() if not offset and tp in consumer.assignment()]
         if fresh:
@@ -81,6 +86,7 @@ class _Thread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
 
     async def _fetch_records(self, consumer: Any, *given: Any, **named: Any) -> Any:
         records = await super()._fetch_records(consumer, *given, **named)
+        self.taken_in = self.seeks
         if self.consumer.flow_active:
             last = {tp: taken[-1].offset for tp, taken in records.items() if taken}
             self.fetched, self.fetches = {**self.fetched, **last}, self.fetches + 1
@@ -107,9 +113,28 @@ async def _tell_of_lost(consumer: Any, committed: Mapping[Any, int]) -> None:
 
 class _Consumer(driver.Consumer):  # type: ignore[misc]
     async def _wait_next_records(self, timeout: float) -> tuple[Any, None]:  # noqa: ASYNC109 - Faust's
-        """None: whatever was fetched is delivered, though its partition was paused meanwhile."""
+        """None: whatever was fetched is delivered, though its partition was paused meanwhile.
+
+        But nothing that was fetched before a rebalance went back to what is committed: it is read again. Nor
+        does Faust go back on its own while the flow is stopped: that may end when more is on its way.
+        """
         records, _ = await super()._wait_next_records(timeout)
-        return records, None
+        if not self.flow_active:
+            return None, None
+        return (records if self._thread.taken_in == self._thread.seeks else {}), None
+
+    async def _add_gap(self, tp: Any, offset_from: int, offset_to: int) -> None:
+        """Gaps need not be known: acks come in order, of finished heads alone (`stream/offsets.py`)."""
+
+    def _new_offset(self, tp: Any) -> int | None:
+        """The one after the last that was acked."""
+        acked = self._acked[tp]
+        if not acked:
+            return None
+        after = max(acked) + 1
+        acked.clear()
+        self._acked_index[tp].clear()
+        return int(after)
 
     async def _getmany(self, active_partitions: Any, timeout: float) -> Any:  # noqa: ASYNC109 - Faust's
         return await super()._getmany(active_partitions and frozenset(active_partitions), timeout)

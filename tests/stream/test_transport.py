@@ -1,6 +1,7 @@
 """The transport: a rebalance loses no record, committed before or not."""
 
 import asyncio
+from collections import defaultdict
 from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +11,7 @@ from aiokafka import TopicPartition
 from aiokafka.errors import KafkaError
 from faust.transport.drivers import aiokafka as driver
 from faust.types import TP
+from intervaltree import IntervalTree
 from structlog.testing import capture_logs
 
 from stream import transport
@@ -168,3 +170,56 @@ def test_a_partition_that_is_held_back_stays_so_when_the_buffer_has_room_again()
     assert consumer._active_partitions == {free}
     flow.resume({held})
     assert consumer._active_partitions == {held, free}
+
+
+def waiting(monkeypatch: pytest.MonkeyPatch, *, flow: bool, seeks: int) -> Any:
+    """What is handed on of a fetch, after which so many ways back to what is committed were gone."""
+
+    async def waited(*_: Any) -> Any:
+        return {FRESH: ["a record"]}, {FRESH}
+
+    monkeypatch.setattr(driver.Consumer, "_wait_next_records", waited)
+    consumer = object.__new__(transport._Consumer)
+    consumer.flow_active, consumer._thread = flow, thread(Client({}))
+    consumer._thread.taken_in, consumer._thread.seeks = 1, seeks
+    return asyncio.run(consumer._wait_next_records(1.0))
+
+
+def test_what_was_fetched_is_handed_on_though_its_partition_is_paused(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert waiting(monkeypatch, flow=True, seeks=1) == ({FRESH: ["a record"]}, None)
+
+
+def test_what_was_fetched_before_the_way_back_is_not_handed_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes again, and those before it would be taken for a gap."""
+    assert waiting(monkeypatch, flow=True, seeks=2) == ({}, None)
+
+
+def test_while_the_flow_is_stopped_faust_does_not_go_back_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert waiting(monkeypatch, flow=False, seeks=1) == (None, None)
+
+
+def test_a_fetch_knows_which_way_back_it_came_after(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fetched(*_: Any, **__: Any) -> Any:
+        return {}
+
+    monkeypatch.setattr(driver.AIOKafkaConsumerThread, "_fetch_records", fetched)
+    fetching = thread(Client({OLD: 7}))
+    asyncio.run(fetching._seek_back())
+    asyncio.run(fetching._fetch_records(Client({}), set(), timeout=1.0))
+    assert fetching.taken_in == fetching.seeks == 1
+
+
+def test_commits_follow_acks_alone() -> None:
+    """However far Faust believes to have read, and whatever it takes for a gap."""
+    consumer = object.__new__(transport._Consumer)
+    consumer._acked, consumer._acked_index = defaultdict(list), defaultdict(set)
+    consumer._gap, consumer._committed_offset = defaultdict(IntervalTree), defaultdict(lambda: 3)
+    asyncio.run(consumer._add_gap(OLD, 4, 9))
+    assert consumer._new_offset(OLD) is None
+    consumer._acked[OLD] += [3, 4, 6]  # a marker stands between
+    consumer._acked_index[OLD] |= {3, 4, 6}
+    assert consumer._new_offset(OLD) == 7
+    assert consumer._new_offset(OLD) is None
+    assert not consumer._acked_index[OLD]
