@@ -1,6 +1,7 @@
 import asyncio
 import datetime as dt
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,8 @@ async def test_every_rebalance_timeout_that_settings_allow_is_one_that_faust_tak
 ) -> None:
     """Faust refuses a session timeout above that of a request when its consumer starts."""
     settings = load({"VOLTEFACE_REBALANCE_SECONDS": seconds, "VOLTEFACE_BATCH_SECONDS": "0.5"})
-    agent: Any = None
+    held: list[object] = []
+    agent: Any = SimpleNamespace(steered=held.append)
     conf = app.build(settings, agent, tmp_path).conf
     assert conf.broker_session_timeout == float(seconds)
     assert conf.broker_request_timeout >= conf.broker_session_timeout
