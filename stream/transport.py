@@ -85,9 +85,11 @@ class _Thread(driver.AIOKafkaConsumerThread):  # type: ignore[misc]
         return committed
 
     async def _fetch_records(self, consumer: Any, *given: Any, **named: Any) -> Any:
+        began = self.seeks
         records = await super()._fetch_records(consumer, *given, **named)
-        self.taken_in = self.seeks
-        if self.consumer.flow_active:
+        # Who asked before the way back may have been told to stop since: what it takes would be nobody's.
+        if self.consumer.flow_active and began == self.seeks:
+            self.taken_in = began
             last = {tp: taken[-1].offset for tp, taken in records.items() if taken}
             self.fetched, self.fetches = {**self.fetched, **last}, self.fetches + 1
             return records

@@ -211,6 +211,24 @@ def test_a_fetch_knows_which_way_back_it_came_after(monkeypatch: pytest.MonkeyPa
     assert fetching.taken_in == fetching.seeks == 1
 
 
+def test_what_a_fetch_takes_that_began_before_the_way_back_is_put_back(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever asked for it was told to stop: it would be lost, and the log go on behind it."""
+    client = Client({OLD: 7})
+    fetching = thread(client)
+
+    async def late(*_: Any, **__: Any) -> Any:
+        await fetching._seek_back()
+        return {OLD: [SimpleNamespace(offset=7), SimpleNamespace(offset=8)]}
+
+    monkeypatch.setattr(driver.AIOKafkaConsumerThread, "_fetch_records", late)
+    client.sought.clear()
+    assert asyncio.run(fetching._fetch_records(client, set(), timeout=1.0)) == {}
+    assert client.sought == {OLD: 7}
+    assert fetching.fetches == 0
+
+
 def test_commits_follow_acks_alone() -> None:
     """However far Faust believes to have read, and whatever it takes for a gap."""
     consumer = object.__new__(transport._Consumer)
