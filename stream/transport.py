@@ -2,8 +2,9 @@
 
 Faust stops its flow while partitions move, drops what is fetched meanwhile, and then goes back to what was
 committed. A partition of which nothing was committed yet stays where it stands, and what a fetch under way
-takes after that is dropped too: those turns came back only with the next start, or never. Here a partition
-without a commit goes back to its beginning, and records that would be dropped are put back.
+takes after that is dropped too, even when the flow goes on again, since whoever asked for it was stopped:
+those turns came back only with the next start, or never. Here a partition without a commit goes back to its
+beginning, and what a fetch takes for nobody is put back.
 
 Faust lets the broker hold a fetch for 1.5 s. Apache Kafka answers as soon as something comes, but Tansu only
 looks again now and then: a turn that came alone stood there for up to 1.3 s, and for milliseconds this way.
@@ -150,16 +151,20 @@ class _Consumer(driver.Consumer):  # type: ignore[misc]
             # Faust's commit swallows a cancellation, so no timeout would end it.
             committing = asyncio.ensure_future(self.commit(revoked))
             done, _ = await asyncio.wait({committing}, timeout=REVOKED_COMMIT_SECONDS)
-            committing.add_done_callback(
-                lambda ended: ended.cancelled() or ended.exception()
-            )  # or asyncio tells
+            if done:
+                committing.result()
+            committing.add_done_callback(_heard)
             committing.cancel()
-            for ended in done:
-                ended.result()
         await super().on_partitions_revoked(revoked)
 
     def _new_consumer_thread(self) -> Any:
         return _Thread(self, loop=self.loop, beacon=self.beacon)
+
+
+def _heard(ended: "asyncio.Future[Any]") -> None:
+    """Nobody waits for it any more, and asyncio would complain of an error that nobody asks for."""
+    if not ended.cancelled():
+        ended.exception()
 
 
 class _Transport(driver.Transport):  # type: ignore[misc]

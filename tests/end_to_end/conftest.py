@@ -1,7 +1,5 @@
 """Settings of a run of its own on each real broker, and one Redis."""
 
-import gc
-import warnings
 from collections.abc import Iterator
 from uuid import uuid4
 
@@ -10,7 +8,7 @@ import pytest
 from stream.embedded import EmbeddedRedis
 from stream.embedded.broker import Broker
 from stream.settings import Settings
-from tests.end_to_end.harness import settings_of
+from tests.end_to_end.harness import settings_of, sweeping
 
 
 @pytest.fixture(scope="session")
@@ -23,10 +21,8 @@ def redis_url() -> Iterator[str]:
 @pytest.fixture(autouse=True, scope="module")
 def _swept() -> Iterator[None]:
     """What aiokafka leaves open where a broker ends in its middle is not the next module's fault."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+    with sweeping():
+        yield
 
 
 @pytest.fixture(scope="session", params=["tansu", "kafka"])

@@ -3,10 +3,12 @@
 import asyncio
 import contextlib
 import datetime as dt
+import gc
 import os
 import subprocess
 import sys
 import time
+import warnings
 from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -34,6 +36,15 @@ NAMES = ("journal", "states", "stances", "flips", "dead-letters")
 LEFT_OPEN = r"ignore:.*(AIOKafka\w+|StreamWriter)\.__del__:pytest.PytestUnraisableExceptionWarning"
 # The command line without those of its commands that need more than the core.
 AGENT = "from stream import roles, settings; import asyncio; asyncio.run(roles.agent(settings.load()))"
+
+
+@contextlib.contextmanager
+def sweeping() -> Iterator[None]:
+    """Collects in the end what aiokafka left open, whose warning would else be another test's."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def settings_of(

@@ -1,7 +1,5 @@
 """Stands to be disturbed, and which rounds are run without --full."""
 
-import gc
-import warnings
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
@@ -9,6 +7,7 @@ import pytest
 
 from deploy.kafka import kafka
 from stream.embedded import EmbeddedRedis
+from tests.end_to_end.harness import sweeping
 from tests.faults.faults import FAULTS
 from tests.faults.stand import Stand
 from tests.faults.stands import Stands
@@ -44,10 +43,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.fixture(autouse=True, scope="module")
 def _swept() -> Iterator[None]:
     """What aiokafka leaves open where a broker ends in its middle is not the next module's fault."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+    with sweeping():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,6 @@
 """Servers as production has them: TLS, passwords, and users who may do only what they must."""
 
 import contextlib
-import gc
-import warnings
 from collections.abc import Iterator
 
 import msgspec
@@ -11,7 +9,7 @@ import pytest
 from deploy.kafka import kafka
 from stream.embedded import ServiceUnavailable
 from stream.settings import Settings
-from tests.end_to_end.harness import settings_of
+from tests.end_to_end.harness import settings_of, sweeping
 from tests.secured import kafka_server
 from tests.secured.authority import Authority, Certificate
 from tests.secured.kafka_server import SecuredKafka
@@ -36,10 +34,8 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture(autouse=True, scope="module")
 def _swept() -> Iterator[None]:
     """What aiokafka leaves open of connections that were refused is not the next module's fault."""
-    yield
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()
+    with sweeping():
+        yield
 
 
 @pytest.fixture(scope="session")

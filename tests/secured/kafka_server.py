@@ -2,10 +2,14 @@
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from deploy.kafka import kafka
 from stream.embedded.process import free_port
-from tests.secured.authority import Authority
+from stream.settings import Settings
+from tests.secured.authority import Authority, Certificate
 
 USER, PASSWORD = "ada", "hush-kafka-8"
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -60,3 +64,17 @@ class SecuredKafka(kafka.KafkaBroker):
             for mechanism in MECHANISMS:
                 module = _PLAIN if mechanism == "PLAIN" else _SCRAM
                 yield f"listener.name.{listener}.{mechanism.lower()}.sasl.jaas.config={module}"
+
+
+def through(
+    settings: Settings, server: SecuredKafka, certificate: Certificate, way: tuple[str, str, str]
+) -> Settings:
+    """The settings of who reaches a server by a way: listener, security and SASL mechanism."""
+    listener, security, mechanism = way
+    given: dict[str, Any] = {
+        "broker": server.at(listener), "broker_security": security, "broker_sasl_mechanism": mechanism
+    }  # fmt: skip
+    if listener == "MUTUAL":
+        given |= {"broker_username": None, "broker_password": None}
+        given |= {"broker_certfile": certificate.certfile, "broker_keyfile": certificate.keyfile}
+    return msgspec.structs.replace(settings, **given)

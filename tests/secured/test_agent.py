@@ -1,7 +1,6 @@
 """A whole run on secured servers, and every command that reaches them."""
 
 import asyncio
-from typing import Any
 
 import msgspec
 import pytest
@@ -22,7 +21,7 @@ from tests.end_to_end.harness import (
 )
 from tests.secured.authority import Certificate
 from tests.secured.commands import DEAD_LETTERS, DOCTOR, REBUILD, RUNS, ran
-from tests.secured.kafka_server import SecuredKafka
+from tests.secured.kafka_server import SecuredKafka, through
 from tests.secured.redis_server import WATCHER, SecuredRedis
 
 pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
@@ -37,19 +36,7 @@ def on_its_way(
     client_certificate: Certificate,
     agents_way: tuple[str, str, str],
 ) -> Settings:
-    listener, security, mechanism = agents_way
-    given: dict[str, Any] = {
-        "broker": secured_kafka.at(listener),
-        "broker_security": security,
-        "broker_sasl_mechanism": mechanism,
-    }
-    if listener == "MUTUAL":
-        given |= {"broker_username": None, "broker_password": None}
-        given |= {
-            "broker_certfile": client_certificate.certfile,
-            "broker_keyfile": client_certificate.keyfile,
-        }
-    return msgspec.structs.replace(settings, **given)
+    return through(settings, secured_kafka, client_certificate, agents_way)
 
 
 async def flipped(settings: Settings) -> Collected:

@@ -15,7 +15,7 @@ from stream.settings import Settings
 from tests.secured.authority import Authority, Certificate
 from tests.secured.commands import AGENT, DEAD_LETTERS, REBUILD, RUNS, discreet, ran
 from tests.secured.conftest import OTHERS, USUAL
-from tests.secured.kafka_server import SecuredKafka
+from tests.secured.kafka_server import SecuredKafka, through
 
 # What is wrong, and what the error must name. A capital word stands for a listener's address.
 WRONG: dict[str, tuple[dict[str, Any], tuple[str, ...]]] = {
@@ -107,12 +107,8 @@ async def test_doctor_finds_every_way(
     client_certificate: Certificate,
     way: tuple[str, str, str],
 ) -> None:
-    listener, security, mechanism = way
-    given: dict[str, Any] = {
-        "broker": secured_kafka.at(listener), "broker_security": security, "broker_sasl_mechanism": mechanism,
-        "broker_certfile": client_certificate.certfile, "broker_keyfile": client_certificate.keyfile,
-    }  # fmt: skip
-    found = {check.name: check for check in await broker.examine(msgspec.structs.replace(settings, **given))}
+    reached = through(settings, secured_kafka, client_certificate, way)
+    found = {check.name: check for check in await broker.examine(reached)}
     assert (found["broker"].status, found["idempotent producer"].status) == ("ok", "ok"), found
 
 
