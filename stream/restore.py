@@ -92,7 +92,8 @@ class Restorer:
     async def restore(self, partitions: Sequence[int], held: Held) -> AsyncIterator[Restored]:
         """Each of the partitions once it is whole, or why it cannot be, but those that are not held any more.
 
-        Raises JournalUnavailable, and what processing and sending raise.
+        Raises JournalUnavailable, StoreUnavailable where a rebuild did not end, and what processing and
+        sending raise.
         """
         if await self._store.marked():
             raise StoreUnavailable("a rebuild of Redis began and did not end: run `volteface rebuild` again")

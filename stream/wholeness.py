@@ -81,8 +81,9 @@ class Wholeness:
         self._vitals.hold(len(self._stuck), now)
 
     def _free(self, partitions: set[Partition]) -> None:
-        for partition in partitions & self._stuck.keys():
-            del self._stuck[partition]
+        if freed := partitions & self._stuck.keys():
+            for partition in freed:
+                del self._stuck[partition]
             self._vitals.hold(len(self._stuck), time.monotonic())
 
     async def accept(self) -> None:
