@@ -50,6 +50,13 @@ class NoBroker(KafkaConnectionError):  # type: ignore[misc]  # aiokafka ships no
         self.found, self.remedy = found, remedy
 
 
+def in_words(error: Exception) -> str:
+    """What kept the broker's answer away, with the remedy where it is known."""
+    if isinstance(error, NoBroker):
+        return f"{error.found} -> {error.remedy}"
+    return str(error) if " -> " in str(error) else f"{error!r}; is the broker reachable?"
+
+
 class _Discreet(logging.Filter):
     """At debug aiokafka logs its requests, and in one of them stands the password."""
 

@@ -13,6 +13,7 @@ from stream.topics import topic
 
 FETCH_WAIT_MS = 50
 CONFIRM_MS = 500
+FEW = 100  # listed: they may be no records at all
 
 
 class Lag:
@@ -35,14 +36,23 @@ class Lag:
             partition: max(_offset(committed.get(partition)), starts[partition]) for partition in partitions
         }
         behind = sum(max(0, ends[partition] - finished[partition]) for partition in partitions)
-        return behind or await self._unlisted(finished)
+        if behind > FEW:
+            return behind
+        found = await self._found(finished)
+        if found or await self._passed(ends):
+            return max(found, behind) if found else 0
+        return behind
 
-    async def _unlisted(self, finished: dict[TopicPartition, int]) -> int:
-        """Records beyond the end that is listed: Tansu lists a last batch as if it held one record."""
+    async def _found(self, finished: dict[TopicPartition, int]) -> int:
+        """Records that can be read: Tansu lists a last batch as if it held one record."""
         for partition, offset in finished.items():
             self._consumer.seek(partition, offset)
         found = await self._consumer.getmany(*finished, timeout_ms=CONFIRM_MS)
         return sum(len(records) for records in found.values())
+
+    async def _passed(self, ends: dict[TopicPartition, int]) -> bool:
+        """Whether all was read over: Kafka lists the marker that ends a transaction, which is no record."""
+        return all([await self._consumer.position(partition) >= end for partition, end in ends.items()])
 
 
 def group(settings: Settings) -> str:

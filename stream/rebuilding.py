@@ -24,6 +24,7 @@ from aiokafka.errors import KafkaError
 from stream import history, unfinished
 from stream.entries import Unreadable, decoded
 from stream.history import History, MissingTopics
+from stream.kafka import in_words
 from stream.putting import Putting, Report, Room
 from stream.scratch import Scratch, scratch
 from stream.settings import Settings
@@ -60,7 +61,7 @@ async def run(settings: Settings, store: Store, *, dry: bool = False) -> Report:
         remedy = "make room there, or name another folder in TMPDIR"
         raise RebuildFailed(f"the scratch file in the temporary folder: {error}; {remedy}") from error
     except (KafkaError, TimeoutError, OSError) as error:
-        raise RebuildFailed(f"the topics cannot be read: {error!r}; is the broker reachable?") from error
+        raise RebuildFailed(f"the topics cannot be read: {in_words(error)}") from error
 
 
 class _Rebuilding:

@@ -9,7 +9,7 @@ from aiokafka.admin import NewTopic
 from aiokafka.errors import KafkaError, TopicAlreadyExistsError
 
 from stream.admin import Admin
-from stream.kafka import running
+from stream.kafka import in_words, running
 from stream.settings import Settings
 from tracker import keys
 
@@ -70,9 +70,7 @@ async def ensure(settings: Settings) -> None:
             existing = set(await client.list_topics())
             await _create(client, [new for new in wanted if new.name not in existing])
     except (KafkaError, TimeoutError, OSError) as error:
-        raise TopicsUnavailable(
-            f"topics of run {settings.run}: {error!r}; is the broker reachable?"
-        ) from error
+        raise TopicsUnavailable(f"topics of run {settings.run}: {in_words(error)}") from error
 
 
 async def _create(client: Admin, missing: list[NewTopic]) -> None:

@@ -15,6 +15,7 @@ from aiokafka.errors import KafkaError
 
 from stream import logs, settings
 from stream.cli import letter_display as display
+from stream.kafka import in_words
 from stream.letter_desk import Done, working
 from stream.letter_log import Asked, Ends, NoLetters, opened
 from stream.letters import Letter, Newest, Status, Verdict
@@ -197,7 +198,7 @@ def _failures(named: Settings) -> Iterator[None]:
     except NoLetters as error:
         said = str(error)
     except (KafkaError, TimeoutError) as error:
-        said = f"{', '.join(named.bootstrap_servers)}: {error!r}; is the broker reachable?"
+        said = f"{', '.join(named.bootstrap_servers)}: {in_words(error)}"
     except OSError as error:
         said = str(error)
     typer.echo(f"{NAME}: {said}", err=True)

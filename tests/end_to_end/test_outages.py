@@ -173,6 +173,6 @@ async def test_a_process_ends_with_the_broker_gone(topic_prefix: str, redis_url:
 async def test_without_a_broker_it_says_so_and_ends(topic_prefix: str, redis_url: str) -> None:
     broker = f"kafka://127.0.0.1:{free_port()}"
     settings = settings_of(broker, redis_url, topic_prefix, idempotence=True)
-    with pytest.raises(TopicsUnavailable, match="is the broker reachable"):
+    with pytest.raises(TopicsUnavailable, match="set VOLTEFACE_BROKER"):
         async with running(settings) as task:
             await task

@@ -10,7 +10,7 @@ import pytest
 from aiokafka.errors import KafkaConnectionError
 
 from stream import kafka
-from stream.kafka import client_options, faust_credentials, running
+from stream.kafka import NoBroker, client_options, faust_credentials, in_words, running
 from stream.settings import Settings
 
 SASL: dict[str, Any] = {
@@ -121,3 +121,15 @@ async def test_a_stop_that_hangs_or_fails_hides_nothing() -> None:
         async with asyncio.timeout(5):
             async with running(kind, Settings(), hangs="stop"):
                 pass
+
+
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (NoBroker("here: refused", "set it"), "here: refused -> set it"),
+        (OSError("ca.pem: no such file -> set FILE"), "ca.pem: no such file -> set FILE"),
+        (TimeoutError(), "TimeoutError(); is the broker reachable?"),
+    ],
+)
+def test_words_end_with_what_to_do(error: Exception, words: str) -> None:
+    assert in_words(error) == words

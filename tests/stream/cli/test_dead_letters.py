@@ -152,7 +152,7 @@ async def test_without_a_broker_it_is_one_line(topic_prefix: str) -> None:
     nowhere = Settings(broker="kafka://127.0.0.1:1", topic_prefix=topic_prefix)
     for arguments in (["list"], ["show", SOURCE], ["retry", "--all"], ["drop", "--all"]):
         status, output, errors = await volteface(nowhere, *arguments)
-        assert (status, output, "is the broker reachable?" in errors) == (1, b"", True), errors
+        assert (status, output, "set VOLTEFACE_BROKER" in errors) == (1, b"", True), errors
     status, output, errors = await process(nowhere, sys.executable, "-c", ALONE, "list")
     assert (status, output, errors.count("\n")) == (1, b"", 1), errors
 

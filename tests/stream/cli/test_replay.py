@@ -115,4 +115,4 @@ async def test_without_a_broker_it_says_so(topic_prefix: str, file: Path) -> Non
     settings = Settings(broker="kafka://127.0.0.1:1", topic_prefix=topic_prefix, reader="rule")
     status, errors = await said(replay(settings, file))
     assert status == 1
-    assert "is the broker reachable" in errors
+    assert "set VOLTEFACE_BROKER" in errors

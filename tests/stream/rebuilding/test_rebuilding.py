@@ -278,5 +278,5 @@ async def test_a_run_that_never_was_is_said(settings: Settings) -> None:
 
 async def test_without_a_broker_it_is_said() -> None:
     settings = Settings(broker="kafka://127.0.0.1:1", run="r")
-    with pytest.raises(RebuildFailed, match="is the broker reachable"):
+    with pytest.raises(RebuildFailed, match="set VOLTEFACE_BROKER"):
         await Stand(settings).rebuild()
