@@ -4,7 +4,10 @@ import re
 from urllib.parse import SplitResult, urlsplit
 
 BROKER = "kafka://host:port;host2:port"
-REDIS = "redis://host:port/0, rediss://host:port/0 or redis+sentinel://host:port,host2:port/service/0"
+REDIS = (
+    "redis://host:port/0, redis+sentinel://host:port,host2:port/service/0, or with TLS rediss:// and "
+    "rediss+sentinel://"
+)
 DATABASE = "sqlite:///path or postgresql+driver://user@host:port/name"
 WORKER = "http://host:port or https://host:port"
 LISTENING = "host:port, as in 0.0.0.0:8080"
@@ -29,19 +32,20 @@ def brokers(address: str) -> tuple[str, ...]:
 
 def check_redis(address: str) -> None:
     """Raises BadAddress for what is no Redis address."""
-    parts = _split(address, ("redis", "rediss", "redis+sentinel"))
+    parts = _split(address, ("redis", "rediss", "redis+sentinel", "rediss+sentinel"))
+    watched = parts.scheme.endswith("+sentinel")
     if "@" in parts.path or "@" in parts.fragment:
         raise BadAddress("in a user's name or password / # ? : and @ are percent-encoded: / is %2F")
     path = parts.path.strip("/").split("/") if parts.path.strip("/") else []
     hosts = parts.netloc.rpartition("@")[2]
-    if parts.scheme == "redis+sentinel":
+    if watched:
         if not path:
             raise BadAddress("a sentinel address names its service after the hosts")
         path = path[1:]
     elif "," in hosts:
-        raise BadAddress("only redis+sentinel:// takes several hosts")
+        raise BadAddress("only redis+sentinel:// and rediss+sentinel:// take several hosts")
     for host in hosts.split(","):
-        _host_port(host, 26379 if parts.scheme == "redis+sentinel" else 6379)
+        _host_port(host, 26379 if watched else 6379)
     if len(path) > 1 or (path and not path[0].isdecimal()):
         raise BadAddress("the database is one number at the end")
 

@@ -35,7 +35,7 @@ class Lag:
         finished = {
             partition: max(_offset(committed.get(partition)), starts[partition]) for partition in partitions
         }
-        behind = sum(max(0, ends[partition] - finished[partition]) for partition in partitions)
+        behind: int = sum(max(0, ends[partition] - finished[partition]) for partition in partitions)
         if behind > FEW:
             return behind
         found = await self._found(finished)

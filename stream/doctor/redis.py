@@ -91,8 +91,9 @@ def _allowed(settings: Settings, lacking: list[str]) -> Check:
 
 def _unreachable(settings: Settings, said: str, remedy: str) -> Check:
     found, _, known = said.partition(REMEDY)
-    if settings.redis.startswith("rediss:"):
-        remedy += ", or write redis:// if it speaks no TLS"
+    scheme = settings.redis.partition("://")[0]
+    if scheme.startswith("rediss"):
+        remedy += f", or write {scheme.replace('rediss', 'redis')}:// if it speaks no TLS"
     return failed("redis", f"{masked(settings.redis)}: {found}", known or remedy)
 
 

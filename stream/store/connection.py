@@ -1,4 +1,4 @@
-"""From an address to a Redis client that never waits long: redis://, rediss:// and redis+sentinel://."""
+"""From address to client, which never waits long: redis:// and redis+sentinel://, rediss: over TLS."""
 
 import ssl
 from collections.abc import Awaitable, Callable
@@ -11,7 +11,7 @@ import structlog
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.connection import parse_url
 from redis.asyncio.retry import Retry
-from redis.asyncio.sentinel import Sentinel, SentinelConnectionPool
+from redis.asyncio.sentinel import MasterNotFoundError, Sentinel, SentinelConnectionPool
 from redis.backoff import NoBackoff
 from redis.exceptions import (
     AskError,
@@ -40,23 +40,28 @@ _TRUST = (
     "set VOLTEFACE_REDIS_CAFILE to a PEM file of the authority that signs Redis, and in VOLTEFACE_REDIS the "
     "host name that its certificate bears"
 )
+_WATCHED = (
+    "where this lasts, check in VOLTEFACE_REDIS the Sentinels' hosts, the service's name, sentinel_password "
+    "and the scheme (rediss+sentinel:// with TLS), and VOLTEFACE_REDIS_CAFILE"
+)
 _SCHEME = "set VOLTEFACE_REDIS to rediss:// where this port speaks TLS, and to redis:// where it does not"
 
 
 class SentinelAddress(msgspec.Struct, frozen=True, kw_only=True):
-    """What a redis+sentinel:// address says."""
+    """What a redis+sentinel:// address says; with TLS, rediss+sentinel://, both sides speak it."""
 
     nodes: tuple[tuple[str, int], ...]
     service: str
     server: dict[str, Any]  # how to connect to Redis itself: db, username, password
     sentinel: dict[str, str]  # how to connect to the Sentinels: username, password
+    tls: dict[str, Any] = {}  # how to connect to either; empty where both are plain
 
 
 def parse_sentinel(url: str) -> SentinelAddress:
     """The parts of `redis+sentinel://[user:password@]host:port,host:port/service[/db]`.
 
     The Sentinels' own credentials, if they have any, stand in the query: sentinel_username,
-    sentinel_password.
+    sentinel_password; with TLS so do ssl_certfile and ssl_keyfile, the client's certificate for both.
     """
     parts = urlsplit(url)
     hosts = (urlsplit(f"//{host}") for host in parts.netloc.rpartition("@")[2].split(","))
@@ -69,7 +74,15 @@ def parse_sentinel(url: str) -> SentinelAddress:
         service=unquote(service),
         server={"db": int(db or 0), **{name: unquote(text) for name, text in given.items() if text}},
         sentinel={name: text for name, text in own.items() if text},
+        tls=_tls(query) if parts.scheme.startswith("rediss") else {},
     )
+
+
+def _tls(query: dict[str, list[str]]) -> dict[str, Any]:
+    return {
+        "ssl": True,
+        **{name: query[name][0] for name in ("ssl_certfile", "ssl_keyfile") if name in query},
+    }
 
 
 def connect(url: str, *, timeout: float, pool: int, cafile: Path | None = None) -> Redis:
@@ -80,10 +93,10 @@ def connect(url: str, *, timeout: float, pool: int, cafile: Path | None = None) 
     """
     check_redis(url)
     options = _options(timeout, pool)
-    if url.startswith("redis+sentinel:"):
-        return _through_sentinel(parse_sentinel(url), options)
-    if cafile is not None and url.startswith("rediss:"):
+    if cafile is not None and url.startswith("rediss"):
         options["ssl_ca_certs"] = str(cafile)
+    if urlsplit(url).scheme.endswith("+sentinel"):
+        return _through_sentinel(parse_sentinel(url), options)
     given: dict[str, Any] = {**parse_url(url), **options}
     return Redis.from_pool(_Pool(**given))
 
@@ -112,6 +125,9 @@ def _explained(call: Callable[..., Awaitable[Any]], hint: str = "") -> Callable[
     async def explained(*given: Any, **named: Any) -> Any:
         try:
             return await call(*given, **named)
+        except MasterNotFoundError as error:  # its own words are each Sentinel's options
+            error.args = (f"no Sentinel names a primary that can be reached{REMEDY}{_WATCHED}",)
+            raise
         except RedisError as error:
             remedy = _remedy(error) or (hint if _given_up(error) else "")
             if remedy and REMEDY not in str(error):
@@ -180,11 +196,10 @@ def server_of(connection: Any) -> str:
 
 
 def _through_sentinel(address: SentinelAddress, options: dict[str, Any]) -> Redis:
-    watchers = {**options, **address.sentinel}
+    watchers = {**address.tls, **options, **address.sentinel}
     sentinel = Sentinel(address.nodes, sentinel_kwargs=watchers)  # type: ignore[no-untyped-call]
-    client: Redis = sentinel.master_for(
-        address.service, connection_pool_class=_SentinelPool, **options, **address.server
-    )
+    given = {**address.tls, **options, **address.server}
+    client: Redis = sentinel.master_for(address.service, connection_pool_class=_SentinelPool, **given)
     return client
 
 

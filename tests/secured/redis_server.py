@@ -3,13 +3,14 @@
 import socket
 import ssl
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import quote
 
 from stream.embedded import EmbeddedRedis
 from stream.embedded.redis import _CONFIG
 from tests.secured import documented
-from tests.secured.authority import Authority
+from tests.secured.authority import Authority, Certificate
 
 USER, PASSWORD = "volteface", "hush@redis/8"
 WATCHER = "watcher"  # of the tests themselves; may do all, over the same TLS
@@ -45,13 +46,22 @@ class SecuredRedis(EmbeddedRedis):
         yield f"user {USER} {documented.rule(PASSWORD)}"
 
     def _answers(self, folder: Path, port: int) -> bool:
-        context = ssl.create_default_context(cafile=self._authority.cafile)
-        context.load_cert_chain(self._issued.certfile, self._issued.keyfile)
         with (
-            socket.create_connection(("127.0.0.1", port), 1.0) as plain,
-            context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
+            connected(self._authority, self._issued, port) as connection,
+            connection.makefile("rb") as stream,
         ):
             connection.sendall(f"AUTH {WATCHER} {PASSWORD}\r\nPING\r\nINFO server\r\nQUIT\r\n".encode())
-            with connection.makefile("rb") as stream:
-                reply = stream.read()
+            reply = stream.read()
         return b"+PONG" in reply and str(folder / _CONFIG).encode() in reply
+
+
+@contextmanager
+def connected(authority: Authority, shown: Certificate, port: int) -> Iterator[ssl.SSLSocket]:
+    """A connection over TLS to a server here."""
+    context = ssl.create_default_context(cafile=authority.cafile)
+    context.load_cert_chain(shown.certfile, shown.keyfile)
+    with (
+        socket.create_connection(("127.0.0.1", port), 1.0) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as connection,
+    ):
+        yield connection

@@ -1,10 +1,8 @@
 """Addresses of Redis, and the clients they become."""
 
 import asyncio
-import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import ClassVar
 
 import pytest
 from redis.asyncio.connection import SSLConnection
@@ -12,40 +10,8 @@ from redis.asyncio.sentinel import SentinelConnectionPool
 
 from stream.addresses import BadAddress
 from stream.embedded import EmbeddedRedis, find_redis_servers
-from stream.embedded.server import Server
 from stream.store.connection import SentinelAddress, connect, disconnect, parse_sentinel
-from stream.store.port import StoreReplaced, StoreUnavailable
-from stream.store.redis import RedisStore
-from tests.stream.store.builders import commit, need
-
-
-class EmbeddedSentinel(Server):
-    """A Sentinel that watches one primary as `main`."""
-
-    title: ClassVar[str] = "redis-sentinel"
-
-    def __init__(self, binary: Path, primary: int) -> None:
-        super().__init__()
-        self._binary, self._primary = binary, primary
-
-    def _prepare(self, folder: Path, port: int) -> Sequence[str]:
-        config = folder / "sentinel.conf"
-        lines = [
-            f"port {port}",
-            "bind 127.0.0.1",
-            f"dir {folder}",
-            f"sentinel monitor main 127.0.0.1 {self._primary} 1",
-            "sentinel down-after-milliseconds main 300",
-            "sentinel failover-timeout main 2000",
-        ]
-        config.write_text("\n".join(lines))
-        return [str(self._binary), str(config), "--sentinel"]
-
-    def _answers(self, folder: Path, port: int) -> bool:
-        with socket.create_connection(("127.0.0.1", port), 2.0) as connection:
-            connection.settimeout(2.0)
-            connection.sendall(b"PING\r\n")
-            return connection.recv(7) == b"+PONG\r\n"
+from tests.stream.store.sentinels import EmbeddedSentinel, followed, replicating
 
 
 @pytest.mark.parametrize(
@@ -66,6 +32,16 @@ class EmbeddedSentinel(Server):
                 service="my main",
                 server={"db": 0, "username": "u@", "password": "p/w"},
                 sentinel={"username": "s", "password": "q&"},
+            ),
+        ),
+        (
+            "rediss+sentinel://h1:1/main?ssl_certfile=/c.pem&ssl_keyfile=/c.key&ssl_other=x",
+            SentinelAddress(
+                nodes=(("h1", 1),),
+                service="main",
+                server={"db": 0},
+                sentinel={},
+                tls={"ssl": True, "ssl_certfile": "/c.pem", "ssl_keyfile": "/c.key"},
             ),
         ),
         (
@@ -127,50 +103,11 @@ def failing_over(request: pytest.FixtureRequest) -> Iterator[tuple[EmbeddedRedis
     """A primary with a replica, and a Sentinel that watches them."""
     binary = request.param
     with EmbeddedRedis(binary=binary) as primary, EmbeddedRedis(binary=binary) as replica:
-        asyncio.run(_replicate(primary, replica))
+        asyncio.run(replicating(primary, replica.url))
         with EmbeddedSentinel(binary, primary.port) as sentinel:
             yield primary, sentinel
 
 
-async def _replicate(primary: EmbeddedRedis, replica: EmbeddedRedis) -> None:
-    client = connect(replica.url, timeout=2.0, pool=1)
-    await client.execute_command("REPLICAOF", "127.0.0.1", primary.port)
-    try:
-        for _ in range(200):
-            if (await client.info("replication"))["master_link_status"] == "up":
-                return
-            await asyncio.sleep(0.05)
-        pytest.fail("the replica did not sync")
-    finally:
-        await disconnect(client)
-
-
 def test_a_store_follows_the_primary(failing_over: tuple[EmbeddedRedis, EmbeddedSentinel]) -> None:
     primary, sentinel = failing_over
-    asyncio.run(_follow(primary, f"redis+sentinel://127.0.0.1:{sentinel.port}/main/0"))
-
-
-async def _follow(primary: EmbeddedRedis, url: str) -> None:
-    store = RedisStore(url, "live", timeout=1.0)
-    try:
-        async with asyncio.timeout(60):
-            assert await _commit_when_possible(store, 0) == [True]
-            await asyncio.sleep(1.0)  # replication is asynchronous, and Sentinel must have seen the replica
-            primary.halt(kill=True)
-            with pytest.raises(StoreUnavailable):
-                await store.load([need()])
-            assert await _commit_when_possible(store, 1) == [True]
-        [loaded] = await store.load([need()])
-        assert loaded.conversation.header.version == 2
-    finally:
-        await store.close()
-
-
-async def _commit_when_possible(store: RedisStore, version: int) -> list[bool]:
-    while True:
-        try:
-            return await store.commit([commit(version)])
-        except StoreReplaced:
-            store.accept()
-        except StoreUnavailable:
-            await asyncio.sleep(0.1)
+    asyncio.run(followed(primary, f"redis+sentinel://127.0.0.1:{sentinel.port}/main/0"))
