@@ -87,6 +87,6 @@ async def test_sentinels_of_another_authority_are_not_believed(
         timeout=PATIENCE_SECONDS,
         cafile=Authority(tmp_path).cafile,
     )
-    with pytest.raises(StoreUnavailable, match="no Sentinel names a primary.* VOLTEFACE_REDIS_CAFILE"):
+    with pytest.raises(StoreUnavailable, match=r"no Sentinel names a primary.* VOLTEFACE_REDIS_CAFILE"):
         await store.load([need()])
     await store.close()
