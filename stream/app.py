@@ -13,12 +13,13 @@ from typing import Any
 import structlog
 
 from models.reader import Reader
-from stream import lag, positions, probes, routes, topics, watchdog
+from stream import lag, positions, probes, rights, routes, topics, watchdog
 from stream.agent import Agent
 from stream.answering import Answering
-from stream.kafka import faust_credentials
+from stream.kafka import denied, faust_credentials
 from stream.processor import Bound, Processor
 from stream.restore import Restorer
+from stream.rights import NotAllowed
 from stream.sender import Sender
 from stream.settings import Settings, propositions_for
 from stream.store.port import Store
@@ -141,12 +142,15 @@ async def run(
     try:
         async with probes.serving(probed, watching):
             await topics.ensure(settings)
+            await rights.check(settings)
             async with asyncio.timeout(START_TIMEOUT_SECONDS):
                 await app.start()
             shutil.rmtree(folder)  # Faust keeps nothing there, and a process that is killed would leave it
             log.info("agent.started", run=settings.run, partitions=settings.partitions)
             ready()
             await _until(stop, app, watching)
+    except NotAllowed as error:
+        raise AppFailed(str(error)) from error
     except TimeoutError:
         raise AppFailed(f"the app did not start in {START_TIMEOUT_SECONDS:.0f} s") from None
     finally:
@@ -187,7 +191,7 @@ async def _until(stop: asyncio.Event, app: Any, watching: Watchdog) -> None:
         if told.done():
             return
         if ended.done():
-            raise AppFailed(f"the app ended by itself: {app.crash_reason!r}")
+            raise AppFailed(f"the app ended by itself: {app.crash_reason!r}{denied(app.crash_reason)}")
         raise AppStalled(stalled.result())
     finally:
         for task in (told, ended, stalled):

@@ -2,7 +2,7 @@
 
 import asyncio
 from bisect import bisect_left
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -136,27 +136,18 @@ class History:
         places = self.partitions("turns")
         starts, _ = await self._bounds(places)
         name = group(self._settings)
-        told = await self._of_group(lambda: self._admin.list_consumer_group_offsets(name, partitions=places))
+        told = await of_group(lambda: self._admin.list_consumer_group_offsets(name, partitions=places))
         committed = {place: getattr(told.get(place), "offset", -1) for place in places}
         return {place.partition: max(committed[place], starts[place]) for place in places}
 
     async def members(self) -> int:
         """How many agents the broker counts in the run's group."""
         name = group(self._settings)
-        [answer] = await self._of_group(lambda: self._admin.describe_consumer_groups([name]))
+        [answer] = await of_group(lambda: self._admin.describe_consumer_groups([name]))
         [(error, _, _, _, _, members, *_)] = answer.groups
         if error:
             raise for_code(error)(f"group {name}")
         return len(members)
-
-    async def _of_group(self, ask: Any) -> Any:
-        """The first group of a broker waits for its topic of offsets."""
-        async with asyncio.timeout(CALL_SECONDS):
-            while True:
-                try:
-                    return await ask()
-                except (GroupCoordinatorNotAvailableError, GroupLoadInProgressError):
-                    await asyncio.sleep(RETRY_SECONDS)
 
     async def _bounds(self, places: Sequence[TopicPartition]) -> tuple[dict[Any, int], dict[Any, int]]:
         async with asyncio.timeout(CALL_SECONDS):
@@ -172,6 +163,16 @@ async def reading(settings: Settings) -> AsyncIterator[History]:
         running(AIOKafkaConsumer, settings, **options) as consumer,
     ):
         yield History(settings, admin, consumer, await _counts(settings, admin))
+
+
+async def of_group(ask: Callable[[], Awaitable[Any]]) -> Any:
+    """What is known of a group: the first group of a broker waits for its topic of offsets."""
+    async with asyncio.timeout(CALL_SECONDS):
+        while True:
+            try:
+                return await ask()
+            except (GroupCoordinatorNotAvailableError, GroupLoadInProgressError):
+                await asyncio.sleep(RETRY_SECONDS)
 
 
 async def _counts(settings: Settings, admin: Admin) -> dict[str, int]:

@@ -15,10 +15,13 @@ from typing import Any
 import faust
 from aiokafka.conn import create_conn
 from aiokafka.errors import (
+    ClusterAuthorizationFailedError,
+    GroupAuthorizationFailedError,
     IllegalSaslStateError,
     KafkaConnectionError,
     KafkaError,
     SaslAuthenticationFailed,
+    TopicAuthorizationFailedError,
     UnsupportedSaslMechanismError,
 )
 from aiokafka.protocol.metadata import MetadataRequest
@@ -36,6 +39,8 @@ _START = "start it (`volteface up` runs one), or set VOLTEFACE_BROKER"
 _USER = (
     "set VOLTEFACE_BROKER_USERNAME and VOLTEFACE_BROKER_PASSWORD as the brokers know them for SASL mechanism"
 )
+_RIGHTS = "allow this user what README's section on secured servers lists for Kafka"
+_DENIED = (ClusterAuthorizationFailedError, GroupAuthorizationFailedError, TopicAuthorizationFailedError)
 _TRUST = (
     "set VOLTEFACE_BROKER_CAFILE to a PEM file of the authority that signs the brokers, and in "
     "VOLTEFACE_BROKER the host names that their certificates bear"
@@ -54,7 +59,14 @@ def in_words(error: Exception) -> str:
     """What kept the broker's answer away, with the remedy where it is known."""
     if isinstance(error, NoBroker):
         return f"{error.found} -> {error.remedy}"
+    if remedy := denied(error):
+        return f"{error}{remedy}"
     return str(error) if " -> " in str(error) else f"{error!r}; is the broker reachable?"
+
+
+def denied(error: object) -> str:
+    """What to say behind an error that is for want of a right; "" behind any other."""
+    return f" -> {_RIGHTS}" if isinstance(error, _DENIED) else ""
 
 
 class _Discreet(logging.Filter):

@@ -13,7 +13,7 @@ import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
-from stream.kafka import REQUEST_TIMEOUT_SECONDS, client_options
+from stream.kafka import REQUEST_TIMEOUT_SECONDS, client_options, in_words
 from stream.outbox import JOURNAL
 from stream.settings import Settings
 from stream.store.port import Message
@@ -75,7 +75,7 @@ class Sender:
                     left = await self._attempt(left)
         except (KafkaError, TimeoutError, OSError) as error:
             await self._give_up()
-            raise SenderUnavailable(repr(error)) from error
+            raise SenderUnavailable(in_words(error)) from error
 
     async def _attempt(self, messages: list[ToSend]) -> list[ToSend]:
         """Send and wait; returns what failed since a message before it was too large, which is told."""

@@ -6,10 +6,10 @@ from typing import Literal
 
 import structlog
 from aiokafka.admin import NewTopic
-from aiokafka.errors import KafkaError, TopicAlreadyExistsError
+from aiokafka.errors import KafkaError, TopicAlreadyExistsError, for_code
 
 from stream.admin import Admin
-from stream.kafka import in_words, running
+from stream.kafka import denied, in_words, running
 from stream.settings import Settings
 from tracker import keys
 
@@ -79,7 +79,8 @@ async def _create(client: Admin, missing: list[NewTopic]) -> None:
     response = await client.create_topics(missing)
     for name, code, *rest in response.topic_errors:
         if code not in (0, _TOPIC_ALREADY_EXISTS):
-            raise TopicsUnavailable(f"topic {name} was refused by the broker: code {code} {rest}")
+            said = f"topic {name} was refused by the broker: code {code} {rest}"
+            raise TopicsUnavailable(f"{said}{denied(for_code(code)())}")
     await _led(client, [new.name for new in missing])
     log.info("topics.made", count=len(missing))
 

@@ -13,6 +13,7 @@ from aiokafka.admin import AIOKafkaAdminClient
 from aiokafka.admin.config_resource import ConfigResource, ConfigResourceType
 from aiokafka.errors import KafkaError
 
+from stream import lag, rights
 from stream.addresses import masked
 from stream.doctor import topics
 from stream.doctor.checks import Check, evaluated, failed, ok, skipped
@@ -30,6 +31,7 @@ _started = partial(running, request_timeout_ms=int(REQUEST_SECONDS * 1000))
 _CLIENT = "aiokafka"
 _LOGGERS = (_CLIENT, "asyncio")  # which tells of futures that a client left behind
 _IDEMPOTENCE = "idempotent producer"
+_GROUP = "group"
 
 
 class BrokerUnreachable(Exception):
@@ -48,9 +50,11 @@ async def examine(settings: Settings) -> list[Check]:
         except BrokerUnreachable as error:
             unseen = skipped("topics", "not looked at, since no broker answers", "mend the broker first")
             return [_unreachable(settings, error), unseen]
-        stamps, idempotence = await asyncio.gather(_stamps(settings, cluster), _idempotence(settings))
+        stamps, *allowed = await asyncio.gather(
+            _stamps(settings, cluster), _idempotence(settings), _membership(settings)
+        )
     cluster = replace(cluster, append_time=stamps)
-    return [_reached(settings, cluster), idempotence, *evaluated(topics.CHECKS, settings, cluster)]
+    return [_reached(settings, cluster), *allowed, *evaluated(topics.CHECKS, settings, cluster)]
 
 
 @contextmanager
@@ -152,7 +156,7 @@ async def _idempotence(settings: Settings) -> Check:
     """Whether the broker gives a producer id, without which nothing can be sent idempotently."""
     if not settings.broker_idempotence:
         return skipped(_IDEMPOTENCE, "turned off by VOLTEFACE_BROKER_IDEMPOTENCE")
-    remedy = "set VOLTEFACE_BROKER_IDEMPOTENCE=false for a broker that lacks it, or allow IdempotentWrite"
+    remedy = "set VOLTEFACE_BROKER_IDEMPOTENCE=false for a broker that lacks it, or allow Write on the topics"
     try:
         async with (
             asyncio.timeout(REQUEST_SECONDS),
@@ -163,6 +167,16 @@ async def _idempotence(settings: Settings) -> Check:
         return failed(_IDEMPOTENCE, f"no producer id within {REQUEST_SECONDS:g} s", remedy)
     except (KafkaError, OSError) as error:
         return failed(_IDEMPOTENCE, f"refused: {type(error).__name__}", remedy)
+
+
+async def _membership(settings: Settings) -> Check:
+    """Whether agents may join the run's group."""
+    try:
+        await rights.check(settings)
+    except rights.NotAllowed as error:
+        said, _, remedy = str(error).partition(" -> ")
+        return failed(_GROUP, said, remedy)
+    return ok(_GROUP, lag.group(settings))
 
 
 def _cause(error: Exception, heard: list[str]) -> str:

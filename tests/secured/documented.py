@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 _README = Path(__file__).parents[2] / "README.md"
+_RIGHTS = re.compile(r"^kafka-acls\.sh .+ --(topic|group) (volteface\S) (--operation .+)$", re.MULTILINE)
 _RULE = re.compile(r"^ACL SETUSER volteface (.+)$", re.MULTILINE)
 
 
@@ -16,3 +17,9 @@ def rule(password: str) -> str:
 def commands() -> set[str]:
     """The commands that the rule allows."""
     return {word[1:] for word in rule("").split() if word.startswith("+")}
+
+
+def rights() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """What a user of Kafka may do: by kind of resource the prefix of tests, and operations."""
+    found = _RIGHTS.findall(_README.read_text(encoding="utf-8"))
+    return {kind: ("test-", tuple(words.split()[1::2])) for kind, _, words in found}

@@ -11,7 +11,9 @@ from stream.embedded.process import free_port
 from stream.settings import Settings
 from tests.secured.authority import Authority, Certificate
 
-USER, PASSWORD = "ada", "hush-kafka-8"
+USER, PASSWORD = "ada", "hush-kafka-8"  # who may do all
+# Who may do what README lists, and those who lack a right of it; all under the same password.
+FEW, LACKING = "few", ("without-Create", "without-Read", "without-Write", "without-group")
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 PROTOCOLS = {"SECURED": "SASL_SSL", "BARE": "SASL_PLAINTEXT", "MUTUAL": "SSL"}  # by the listener's name
 _MODULES = "org.apache.kafka.common.security"
@@ -38,7 +40,11 @@ class SecuredKafka(kafka.KafkaBroker):
         properties.write_text("\n".join((*plain, *self._security())), encoding="utf-8")
         (folder / "log4j2.properties").write_text(kafka._LOGGING, encoding="utf-8")
         tool = [*self._command(folder, "kafka.tools.StorageTool"), "format", "-t", kafka._cluster(folder)]
-        users = [f"--add-scram={each}=[name={USER},password={PASSWORD}]" for each in MECHANISMS[1:]]
+        users = [
+            f"--add-scram={each}=[name={user},password={PASSWORD}]"
+            for each in MECHANISMS[1:]
+            for user in (USER, FEW, *LACKING)
+        ]
         kafka._run([*tool, "-c", str(properties), *users], kafka._FORMAT_PATIENCE)
         return [*self._command(folder, "kafka.Kafka"), str(properties)]
 
@@ -54,6 +60,9 @@ class SecuredKafka(kafka.KafkaBroker):
 
     def _security(self) -> Iterator[str]:
         yield "log.cleaner.dedupe.buffer.size=8388608"  # of 128 MiB by default, half of the heap
+        yield "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+        yield f"super.users=User:ANONYMOUS;User:{USER};User:client"
+        yield "ssl.principal.mapping.rules=RULE:^.*CN=([^,]+).*$/$1/"
         yield "ssl.keystore.type=PEM"
         yield f"ssl.keystore.location={self._authority.issue('kafka', '127.0.0.1').bothfile}"
         yield "ssl.truststore.type=PEM"
