@@ -20,6 +20,7 @@ from stream.dead_letters import dead_letter
 from stream.delivery import Sends, deliver
 from stream.entries import Unreadable, decoded, place_of, record_of
 from stream.history import History, MissingTopics
+from stream.kafka import in_words
 from stream.lost import Known, Lost, owner_of, waves
 from stream.outbox import JOURNAL
 from stream.processor import Processed, Processor
@@ -108,7 +109,7 @@ class Restorer:
                         if whole:
                             yield Restored(partition)
         except (KafkaError, TimeoutError, OSError, MissingTopics) as error:
-            raise JournalUnavailable(f"the topics cannot be read: {error!r}") from error
+            raise JournalUnavailable(f"the topics cannot be read: {in_words(error)}") from error
 
     async def _restored(self, past: History, partition: int, held: Held) -> bool:
         lost, full = await self._lost(past, partition)
