@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 
-from models.encoder import shipped
+from models import shipped
 from models.language.settings import TALKING
 from stream.options import Option, SettingsError, Source, kind_of, taken
 from stream.sources import meant, read_toml
@@ -112,8 +112,7 @@ def over(settings: "Settings", route: Route) -> "Settings":
     reader, model = route.given.get("reader", settings.reader), route.given.get("model")
     bare: dict[str, Any] = {}
     if reader != settings.reader or model is not None:
-        own = reader == "encoder" and model is None
-        bare = {"model": None, "adapter": shipped.ADAPTER if own else None}
+        bare = {"model": None, "adapter": shipped.ADAPTERS.get(reader) if model is None else None}
     return msgspec.structs.replace(settings, **(bare | dict(route.given)), readers=())
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from models.encoder import shipped
+from models import shipped
 from models.language.settings import TALKING, default_threads
 from models.language.wheels import cache_folder
 from stream import routes
@@ -279,12 +279,12 @@ def _found(environment: Mapping[str, str] | None) -> Found:
 
 
 def _complete(found: Found) -> None:
-    """What comes with another setting: one reader for all, the encoder's adapter, any adapter's policy."""
+    """What comes with another setting: one reader for all, our model's adapter, any adapter's policy."""
     values, unset = found.values, Source.DEFAULT
     if found.sources["reader"] is Source.ENVIRONMENT:
         values[routes.KEY] = ()
-    if values["reader"] == "encoder" and values["model"] is None and found.sources["adapter"] is unset:
-        found.put("adapter", shipped.ADAPTER)
+    if values["model"] is None and found.sources["adapter"] is unset:
+        found.put("adapter", shipped.ADAPTERS.get(values["reader"]))
     if values["adapter"] is not None and found.sources["policy"] is unset:
         _complete_policy(found, values["adapter"] / shipped.POLICY)
     if values.get(routes.KEY) and not found.problems:

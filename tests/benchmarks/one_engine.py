@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, cast
 
 import msgspec
 
-from models.encoder.shipped import ADAPTER
 from models.language.registry import ReaderSettings, build_engine
 from models.language.settings import default_threads
 from models.reader import Engine, ObserveRequest
+from models.shipped import ADAPTERS
 from tests.benchmarks import histories, machine
 from tests.benchmarks.measuring import interleaved
 
@@ -47,7 +47,7 @@ class Cost(msgspec.Struct, kw_only=True):
 def run(name: str, dtype: str, rounds: int, sizes: Sequence[int]) -> Cost:
     """Load the engine and have it read; the limit takes turns with it in every round."""
     asked = asyncio.run(histories.requests(DEPTH, max(sizes)))
-    adapter = ADAPTER if name == "encoder" and (ADAPTER / "config.json").exists() else None
+    adapter = ADAPTERS.get(name)
     settings = ReaderSettings(
         engine=name, dtype=dtype, adapter=adapter, device="cpu", threads=default_threads()
     )

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from models.encoder import shipped
+from models import shipped
 from stream import app
 from stream.settings import load
 from tracker.clock import Clock
@@ -29,7 +29,7 @@ def test_rules_are_what_settings_say() -> None:
     rules = app.rules(load({"VOLTEFACE_REACH_DAYS": "3", "VOLTEFACE_CLOCK_SKEW_SECONDS": "5"}))
     assert rules.clock == Clock(dt.timedelta(seconds=5), dt.timedelta(days=3))
     assert not rules.persisted
-    assert (rules.policy.name, rules.policies) == (shipped.ADAPTER.name, {})
+    assert (rules.policy.name, rules.policies) == (shipped.ENCODER.name, {})
 
 
 def test_rules_have_a_policy_for_each_reader(tmp_path: Path) -> None:

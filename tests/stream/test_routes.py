@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 from rich.pretty import pretty_repr
 
-from models.encoder import shipped
+from models import shipped
 from models.language.registry import ReaderSettings
 from stream import roles
 from stream.options import SettingsError, Source
@@ -49,7 +49,7 @@ def test_what_a_table_leaves_out_comes_from_the_top(tmp_path: Path) -> None:
     assert (english.model, english.adapter, english.threads) == (tmp_path / "base", tmp_path / "english", 2)
     # Another engine, or another model, has no use for the top's model and adapter.
     assert (chinese.reader, chinese.model, chinese.threads) == ("encoder", None, 1)
-    assert chinese.adapter == shipped.ADAPTER
+    assert chinese.adapter == shipped.ENCODER
     assert (spanish.model, spanish.adapter, spanish.dtype) == (tmp_path / "spanish", None, "float32")
     assert routes["yue"] == chinese
 
@@ -116,7 +116,7 @@ def judging(environment: dict[str, str]) -> dict[str, str]:
 
 def test_every_reader_is_judged_by_a_policy_of_its_own(adapters: Path) -> None:
     environment = written(adapters, JUDGED)
-    found = {"*": "top", "en": "top", "zh": "chinese", "es": "spanish", "fr": shipped.ADAPTER.name}
+    found = {"*": "top", "en": "top", "zh": "chinese", "es": "spanish", "fr": shipped.ENCODER.name}
     # What came with the top's adapter says nothing about an engine without it.
     assert judging(environment) == found | {"de": "default"}
     assert "; es by policy spanish@" in row(environment).value
@@ -124,7 +124,7 @@ def test_every_reader_is_judged_by_a_policy_of_its_own(adapters: Path) -> None:
 
 def test_a_policy_set_at_the_top_judges_all_who_bring_none(adapters: Path) -> None:
     own = {"VOLTEFACE_POLICY": str(adapters / "own" / shipped.POLICY)}
-    found = {"*": "own", "en": "own", "zh": "chinese", "es": "spanish", "fr": shipped.ADAPTER.name}
+    found = {"*": "own", "en": "own", "zh": "chinese", "es": "spanish", "fr": shipped.ENCODER.name}
     assert judging(written(adapters, JUDGED) | own) == found | {"de": "own"}
 
 
@@ -142,7 +142,7 @@ def test_exemptions_of_the_top_hold_for_every_reader(adapters: Path) -> None:
 
 def test_one_reader_for_all_has_one_policy(adapters: Path) -> None:
     assert judging(written(adapters, JUDGED) | {"VOLTEFACE_READER": "rule"}) == {"*": "top"}
-    assert judging({}) == {"*": shipped.ADAPTER.name}
+    assert judging({}) == {"*": shipped.ENCODER.name}
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from models.encoder import shipped
+from models import shipped
 from models.language.settings import default_threads
 from stream.addresses import BadAddress, brokers, check_database, check_redis, check_worker, masked
 from stream.options import SettingsError, Source
@@ -110,8 +110,8 @@ def refused(environment: dict[str, str]) -> SettingsError:
 
 def test_defaults_need_nothing() -> None:
     settings = load({})
-    assert settings == Settings(adapter=shipped.ADAPTER, policy=settings.policy)
-    assert settings.policy.name == shipped.ADAPTER.name  # fitted to that adapter
+    assert settings == Settings(adapter=shipped.ENCODER, policy=settings.policy)
+    assert settings.policy.name == shipped.ENCODER.name  # fitted to that adapter
     assert (settings.run, settings.topic_prefix, settings.partitions) == ("live", "volteface", 8)
     assert settings.bootstrap_servers == ["localhost:9092"]
     assert settings.threads == default_threads()

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from models.encoder import adapter, calibration, shipped
+from models import shipped
+from models.encoder import adapter, calibration
 from models.encoder.engine import EncoderEngine
 from models.encoder.loading import load
 from models.encoder.weights import base
@@ -33,7 +34,7 @@ PLAIN = [
 
 @pytest.fixture(scope="module")
 def engine() -> EncoderEngine:
-    return EncoderEngine(load(base(), shipped.ADAPTER, CPU))
+    return EncoderEngine(load(base(), shipped.ENCODER, CPU))
 
 
 def request(proposition: str, text: str, state: Stance = Stance.UNKNOWN) -> ObserveRequest:
@@ -41,18 +42,18 @@ def request(proposition: str, text: str, state: Stance = Stance.UNKNOWN) -> Obse
 
 
 def test_it_is_small_and_has_all_that_goes_with_it() -> None:
-    assert (shipped.ADAPTER / adapter.WEIGHTS).stat().st_size < MOST_BYTES
-    assert calibration.load(shipped.ADAPTER) != calibration.Calibration()
-    card = (shipped.ADAPTER / "MODEL_CARD.md").read_text(encoding="utf-8")
+    assert (shipped.ENCODER / adapter.WEIGHTS).stat().st_size < MOST_BYTES
+    assert calibration.load(shipped.ENCODER) != calibration.Calibration()
+    card = (shipped.ENCODER / "MODEL_CARD.md").read_text(encoding="utf-8")
     for heading in ("## Data", "## Licences", "## Figures", "## Limits", "## Ethics"):
         assert heading in card
 
 
 def test_without_settings_it_is_what_reads_under_its_own_policy() -> None:
     found = settings({})
-    assert (found.reader, found.adapter) == ("encoder", shipped.ADAPTER)
-    assert found.policy.name == shipped.ADAPTER.name
-    assert json.loads((shipped.ADAPTER / adapter.CONFIG).read_bytes())["kind"] == adapter.KIND
+    assert (found.reader, found.adapter) == ("encoder", shipped.ENCODER)
+    assert found.policy.name == shipped.ENCODER.name
+    assert json.loads((shipped.ENCODER / adapter.CONFIG).read_bytes())["kind"] == adapter.KIND
 
 
 @pytest.mark.parametrize(("proposition", "text", "expressed"), PLAIN)
