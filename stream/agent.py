@@ -51,8 +51,10 @@ class Agent:
         batch_records: int = 500,
         restorer: Restores | None = None,
         vitals: Vitals | None = None,
+        private: frozenset[str] = frozenset(),
     ) -> None:
-        """Without `restorer`, nothing that the store has lost is put back."""
+        """Without `restorer`, nothing that the store has lost is put back; `private`: tenants."""
+        self._private = private
         self.vitals = vitals or Vitals()
         self._wholeness = Wholeness(store, restorer, self.vitals)
         self._processor, self._store, self._sender = processor, store, sender
@@ -173,7 +175,7 @@ class Agent:
         refusals: list[tuple[Delivery, Refused]] = []
         for index, delivery in enumerate(batch):
             try:
-                items.append(delivery.item(index, self._live))
+                items.append(delivery.item(index, self._live, self._private))
             except Refused as refused:
                 refusals.append((delivery, refused))
         result = await self._processor.process(items) if items else Processed()

@@ -26,6 +26,7 @@ from stream.store.port import Store
 from stream.transport import App, ConsumerFlow
 from stream.vitals import Vitals
 from stream.watchdog import Watchdog
+from stream.wordless import Wordless
 from tracker.clock import Clock
 from tracker.conversation import Rules
 from tracker.keys import LIVE
@@ -162,7 +163,7 @@ async def run(
 def _agent(settings: Settings, store: Store, reader: Reader) -> tuple[Sender, Agent]:
     """The agent that settings make, and what it sends with."""
     sender, vitals = Sender(settings), Vitals()
-    reader = Answering(reader, vitals.tried)
+    reader = Answering(Wordless(reader, settings.tenants.wordless), vitals.tried)
 
     def restoring(reader: Reader) -> Processor:
         vitals.tried()  # a processor for each batch that is put back
@@ -177,6 +178,7 @@ def _agent(settings: Settings, store: Store, reader: Reader) -> tuple[Sender, Ag
         batch_records=settings.batch_records,
         restorer=Restorer(settings, store, reader, sender, restoring),
         vitals=vitals,
+        private=settings.tenants.private,
     )
     return sender, agent
 

@@ -6,7 +6,7 @@ Headers follow Kafka Connect's names; what the record itself brought under a nam
 from collections.abc import Sequence
 
 from stream.store.port import Message
-from tracker.records import Refused
+from tracker.records import Reason, Refused
 
 TOPIC = "dead-letters"
 MAX_HEADER_BYTES = 1024
@@ -23,7 +23,12 @@ Headers = Sequence[tuple[str, bytes]]
 def dead_letter(
     key: bytes | None, value: bytes | None, headers: Headers, source: str, refused: Refused
 ) -> tuple[Message, Headers]:
-    """The message and headers of a refused record. `source` is `<topic>/<partition>/<offset>`."""
+    """The message and headers of a refused record. `source` is `<topic>/<partition>/<offset>`.
+
+    One that names somebody in clear is left where it stands: its letter would keep the name longer.
+    """
+    if refused.reason is Reason.IN_CLEAR:
+        value, headers = None, ()
     kept = _kept(headers)
     names = {name for name, _ in kept}
     added = [

@@ -1,7 +1,7 @@
 """A Faust event that stands for one record, with what the agent needs of its message."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +10,7 @@ from stream.dead_letters import dead_letter
 from stream.offsets import Partition
 from stream.receipts import appended
 from stream.store.port import Message
+from tracker import pseudonyms
 from tracker.parsing import parse_keyed
 from tracker.records import Refused
 
@@ -44,10 +45,12 @@ class Delivery:
             return None
         return appended(self.event.message) or self.received
 
-    def item(self, index: int, live: bool) -> Item:
-        """The parsed record. Raises Refused."""
-        message = self.event.message
-        return Item(index, parse_keyed(message.key, message.value), self.source, self.receipt(live))
+    def item(self, index: int, live: bool, private: Collection[str] = ()) -> Item:
+        """The parsed record; of tenants that are private it names nobody. Raises Refused."""
+        record = parse_keyed(self.event.message.key, self.event.message.value)
+        if record.tenant in private:
+            pseudonyms.check(record)
+        return Item(index, record, self.source, self.receipt(live))
 
     def dead_letter(self, refused: Refused) -> tuple[Message, Sequence[tuple[str, bytes]]]:
         """The record as a dead letter."""

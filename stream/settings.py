@@ -17,6 +17,7 @@ from models import shipped
 from models.language.settings import TALKING, default_threads
 from models.language.wheels import cache_folder
 from stream import routes
+from stream import tenants as tenanted
 from stream.addresses import (
     BROKER,
     DATABASE,
@@ -33,6 +34,7 @@ from stream.addresses import (
 from stream.options import SettingsError, Source, about, table
 from stream.routes import Route
 from stream.sources import Found, Reads, find, read_toml
+from stream.tenants import Tenants
 from tracker.keys import LIVE
 from tracker.policy import Policy
 from tracker.records import MAX_PROPOSITION_BYTES
@@ -177,6 +179,14 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
             "Where the agent answers /live, /ready and /metrics; unset: nowhere", LISTENING, check=listening
         ),
     ] = None
+    tenants: Annotated[
+        Tenants,
+        about(
+            "File of tenants: privacy, quotes, keys of pseudonyms",
+            "a tenants file's path",
+            reads=tenanted.read,
+        ),
+    ] = Tenants()
     clock_skew_seconds: Annotated[float, about("How far ahead sent_at may be", ge=0, le=86_400)] = 60.0
     emit_persisted: Annotated[bool, about("Emit an event where nothing moved, too")] = False
 

@@ -45,6 +45,7 @@ class Reason(enum.StrEnum):
     TOO_MANY_TARGETS = "too_many_targets"
     TOO_MANY_PINS = "too_many_pins"
     UNKNOWN_TARGET = "unknown_target"
+    IN_CLEAR = "in_clear"  # a name, where the tenant's topics hold pseudonyms alone
     TOO_LATE = "too_late"
     FAILED = "failed"  # failed N times while others succeeded
 

@@ -12,6 +12,7 @@ from models.language.settings import InvalidSetting
 from models.language.wheels import WeightsUnavailable
 from stream.cli import (
     agent,
+    conceal,
     dead_letters,
     demo,
     doctor,
@@ -36,6 +37,7 @@ app = typer.Typer(
 app.command()(demo.demo)
 app.command()(track.track)
 app.command()(replay.replay)
+app.command()(conceal.conceal)
 app.command()(rebuild.rebuild)
 app.command()(up.up)
 app.command()(agent.agent)

@@ -99,3 +99,13 @@ def test_it_always_fits_a_message(
     message, found = dead_letter(key, value, headers * times, SOURCE, refused)
     size = DefaultRecordBatchBuilder.estimate_size_in_bytes(message.key, message.value, list(found))
     assert size < MAX_REQUEST_BYTES * 0.7
+
+
+def test_who_was_named_in_clear_is_not_named_again() -> None:
+    refused = Refused(Reason.IN_CLEAR, "holder", "a name in clear", "send a pseudonym")
+    message, headers = dead_letter(
+        b"acme/room", b'{"holder": "ann"}', [("from", b"ann")], "turns/0/7", refused
+    )
+    assert (message.key, message.value) == (b"acme/room", None)
+    assert b"ann" not in b"".join(value for _, value in headers)
+    assert dict(headers)["__connect.errors.offset"] == b"7"

@@ -137,7 +137,7 @@ def test_another_encoder_has_no_adapter_of_ours() -> None:
 
 
 def test_every_setting_can_be_set_by_its_environment_name() -> None:
-    assert set(ALLOWED) | {"config", "policy"} == {option.key for option in SETTINGS}
+    assert set(ALLOWED) | {"config", "policy", "tenants"} == {option.key for option in SETTINGS}
     settings = load({f"VOLTEFACE_{key.upper()}": raw for key, (raw, _) in ALLOWED.items()})
     for key, (_, value) in ALLOWED.items():
         assert getattr(settings, key) == value, key
