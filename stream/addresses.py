@@ -1,13 +1,14 @@
 """The syntax of broker, Redis, database and worker addresses, and the masking of their passwords."""
 
 import re
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, parse_qs, urlsplit
 
 BROKER = "kafka://host:port;host2:port"
 REDIS = (
     "redis://host:port/0, redis+sentinel://host:port,host2:port/service/0, or with TLS rediss:// and "
     "rediss+sentinel://"
 )
+SENTINEL_QUERY = ("sentinel_username", "sentinel_password", "ssl_certfile", "ssl_keyfile")
 DATABASE = "sqlite:///path or postgresql+driver://user@host:port/name"
 WORKER = "http://host:port or https://host:port"
 LISTENING = "host:port, as in 0.0.0.0:8080"
@@ -39,6 +40,7 @@ def check_redis(address: str) -> None:
     path = parts.path.strip("/").split("/") if parts.path.strip("/") else []
     hosts = parts.netloc.rpartition("@")[2]
     if watched:
+        _check_query(parts.query)
         if not path:
             raise BadAddress("a sentinel address names its service after the hosts")
         path = path[1:]
@@ -48,6 +50,12 @@ def check_redis(address: str) -> None:
         _host_port(host, 26379 if watched else 6379)
     if len(path) > 1 or (path and not path[0].isdecimal()):
         raise BadAddress("the database is one number at the end")
+
+
+def _check_query(query: str) -> None:
+    for name in parse_qs(query, keep_blank_values=True):
+        if name not in SENTINEL_QUERY:
+            raise BadAddress(f"after ? a sentinel address takes {', '.join(SENTINEL_QUERY)} alone")
 
 
 def check_database(address: str) -> None:

@@ -192,7 +192,7 @@ class Agent:
             for _, refused in refusals:
                 log.warning("record.refused", reason=refused.reason.value, field=refused.field)
             await self._sender.send_with_headers(
-                delivery.dead_letter(refused) for delivery, refused in refusals
+                delivery.dead_letter(refused, self._private) for delivery, refused in refusals
             )
             self.vitals.refuse(refused.reason.value for _, refused in refusals)
 

@@ -4,7 +4,7 @@ import asyncio
 import datetime as dt
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -142,8 +142,8 @@ async def run(
     watching = Watchdog(watchdog.limits(settings), partial(positions.look, app, agent), agent.vitals)
     try:
         async with probes.serving(probed, watching):
-            await topics.ensure(settings)
-            await rights.check(settings)
+            if not await _before(stop, _prepared(settings)):
+                return
             async with asyncio.timeout(START_TIMEOUT_SECONDS):
                 await app.start()
             shutil.rmtree(folder)  # Faust keeps nothing there, and a process that is killed would leave it
@@ -158,6 +158,25 @@ async def run(
         shutil.rmtree(folder, ignore_errors=True)
         await _stop(app, sender, store, reader)
         log.info("agent.stopped", run=settings.run, finished=agent.vitals.finished)
+
+
+async def _prepared(settings: Settings) -> None:
+    await topics.ensure(settings)
+    await rights.check(settings)
+
+
+async def _before(stop: asyncio.Event, work: Coroutine[Any, Any, None]) -> bool:
+    """Whether work ended before the word to stop came; else it is given up."""
+    told, working = asyncio.ensure_future(stop.wait()), asyncio.ensure_future(work)
+    try:
+        await asyncio.wait({told, working}, return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            working.result()
+        return working.done()
+    finally:
+        for task in (told, working):
+            task.cancel()
+        await asyncio.wait({told, working})
 
 
 def _agent(settings: Settings, store: Store, reader: Reader) -> tuple[Sender, Agent]:

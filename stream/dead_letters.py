@@ -6,7 +6,7 @@ Headers follow Kafka Connect's names; what the record itself brought under a nam
 from collections.abc import Sequence
 
 from stream.store.port import Message
-from tracker.records import Reason, Refused
+from tracker.records import Refused
 
 TOPIC = "dead-letters"
 MAX_HEADER_BYTES = 1024
@@ -21,13 +21,19 @@ Headers = Sequence[tuple[str, bytes]]
 
 
 def dead_letter(
-    key: bytes | None, value: bytes | None, headers: Headers, source: str, refused: Refused
+    key: bytes | None,
+    value: bytes | None,
+    headers: Headers,
+    source: str,
+    refused: Refused,
+    *,
+    bare: bool = False,
 ) -> tuple[Message, Headers]:
     """The message and headers of a refused record. `source` is `<topic>/<partition>/<offset>`.
 
-    One that names somebody in clear is left where it stands: its letter would keep the name longer.
+    A bare one has neither what the record said nor its headers: they stay where they stand.
     """
-    if refused.reason is Reason.IN_CLEAR:
+    if bare:
         value, headers = None, ()
     kept = _kept(headers)
     names = {name for name, _ in kept}

@@ -2,16 +2,20 @@
 
 import datetime as dt
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
+
+import msgspec
 
 from stream.chain import Item
 from stream.dead_letters import dead_letter
 from stream.offsets import Partition
 from stream.receipts import appended
 from stream.store.port import Message
-from tracker import pseudonyms
-from tracker.parsing import parse_keyed
+from tracker import keys, pseudonyms
+from tracker.keys import MalformedKey
+from tracker.parsing import parse, parse_keyed
 from tracker.records import Refused
 
 
@@ -52,10 +56,42 @@ class Delivery:
             pseudonyms.check(record)
         return Item(index, record, self.source, self.receipt(live))
 
-    def dead_letter(self, refused: Refused) -> tuple[Message, Sequence[tuple[str, bytes]]]:
-        """The record as a dead letter."""
+    def dead_letter(
+        self, refused: Refused, private: Collection[str] = ()
+    ) -> tuple[Message, Sequence[tuple[str, bytes]]]:
+        """The record as a dead letter, bare where it may name people of tenants that are private."""
         message = self.event.message
-        return dead_letter(message.key, message.value, tuple(_pairs(message.headers)), self.source, refused)
+        headers, bare = tuple(_pairs(message.headers)), self._may_name(private)
+        return dead_letter(message.key, message.value, headers, self.source, refused, bare=bare)
+
+    def _may_name(self, private: Collection[str]) -> bool:
+        """Whether it is, or may be, of a private tenant and names somebody."""
+        if not private:
+            return False
+        key, value = self.event.message.key, self.event.message.value
+        try:
+            record = parse(value)
+        except Refused:
+            return not _tenants(key, value).isdisjoint({*private, None})
+        try:
+            pseudonyms.check(record)
+        except Refused:
+            return record.tenant in private
+        return False
+
+
+class _Owned(msgspec.Struct):
+    tenant: str = "default"
+
+
+def _tenants(key: bytes | None, value: bytes | None) -> set[str | None]:
+    """Whose a refused record may be, by what can be read of it; None: nobody knows."""
+    found: set[str | None] = set()
+    with suppress(MalformedKey):
+        found.add(keys.parse_conversation_key(key or b"")[0])
+    with suppress(msgspec.MsgspecError, UnicodeDecodeError):
+        found.add(msgspec.json.decode(value or b"", type=_Owned).tenant)
+    return found or {None}
 
 
 def stale(event: Any) -> bool:

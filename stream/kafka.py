@@ -20,6 +20,9 @@ from aiokafka.errors import (
     IllegalSaslStateError,
     KafkaConnectionError,
     KafkaError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    RequestTimedOutError,
     SaslAuthenticationFailed,
     TopicAuthorizationFailedError,
     UnsupportedSaslMechanismError,
@@ -32,6 +35,7 @@ from stream.settings import Settings
 header_names.install()
 
 REQUEST_TIMEOUT_SECONDS = 30.0
+BOOTSTRAP_SECONDS = 8.0  # of each address: one that stands still must leave time for the others
 STOP_TIMEOUT_SECONDS = 2.0
 CAUSE_SECONDS = 10.0  # to ask once more
 
@@ -40,6 +44,14 @@ _USER = (
     "set VOLTEFACE_BROKER_USERNAME and VOLTEFACE_BROKER_PASSWORD as the brokers know them for SASL mechanism"
 )
 _RIGHTS = "allow this user what README's section on secured servers lists for Kafka"
+_SILENCE = (
+    KafkaConnectionError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    OSError,
+    RequestTimedOutError,
+    TimeoutError,
+)
 _DENIED = (ClusterAuthorizationFailedError, GroupAuthorizationFailedError, TopicAuthorizationFailedError)
 _TRUST = (
     "set VOLTEFACE_BROKER_CAFILE to a PEM file of the authority that signs the brokers, and in "
@@ -61,7 +73,9 @@ def in_words(error: Exception) -> str:
         return f"{error.found} -> {error.remedy}"
     if remedy := denied(error):
         return f"{error}{remedy}"
-    return str(error) if " -> " in str(error) else f"{error!r}; is the broker reachable?"
+    if " -> " in str(error):
+        return str(error)
+    return f"{error!r}; is the broker reachable?" if isinstance(error, _SILENCE) else repr(error)
 
 
 def denied(error: object) -> str:
@@ -115,9 +129,20 @@ async def running(kind: Callable[..., Any], settings: Settings, **options: Any) 
 async def _start(client: Any, settings: Settings, reach: Mapping[str, Any]) -> None:
     try:
         async with asyncio.timeout(REQUEST_TIMEOUT_SECONDS):
-            await client.start()
+            await begin(client)
     except KafkaConnectionError as error:
         raise await _told(settings, reach) from error
+
+
+async def begin(client: Any) -> None:
+    """Start a client of aiokafka, which asks its addresses one after the other, each in its own time."""
+    inner = client.client if hasattr(client, "client") else client._client
+    whole = inner._request_timeout_ms
+    inner._request_timeout_ms = int(BOOTSTRAP_SECONDS * 1000)
+    try:
+        await client.start()
+    finally:
+        inner._request_timeout_ms = whole
 
 
 async def _told(settings: Settings, reach: Mapping[str, Any]) -> NoBroker:

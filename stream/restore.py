@@ -108,7 +108,9 @@ class Restorer:
                     else:
                         if whole:
                             yield Restored(partition)
-        except (KafkaError, TimeoutError, OSError, MissingTopics) as error:
+        except MissingTopics as missing:
+            raise JournalUnavailable(str(missing)) from missing
+        except (KafkaError, TimeoutError, OSError) as error:
             raise JournalUnavailable(f"the topics cannot be read: {in_words(error)}") from error
 
     async def _restored(self, past: History, partition: int, held: Held) -> bool:

@@ -6,6 +6,7 @@ something is sent.
 
 import asyncio
 
+import structlog
 from aiokafka.errors import GroupAuthorizationFailedError, KafkaError, for_code
 from aiokafka.protocol.group import HeartbeatRequest
 
@@ -15,25 +16,29 @@ from stream.history import of_group
 from stream.kafka import in_words, running
 from stream.settings import Settings
 
-ASK_SECONDS = 30.0
+log = structlog.get_logger(__name__)
+
+ASK_SECONDS = 5.0
 
 
 class NotAllowed(Exception):
     """The broker denies what every agent needs: what it said, and the remedy."""
 
 
-async def check(settings: Settings) -> None:
-    """Raises NotAllowed where the run's group may not be described and read.
+async def check(settings: Settings, seconds: float = ASK_SECONDS) -> bool:
+    """Whether the broker said that the run's group may be joined; where it did not answer, nobody knows.
 
-    A broker that does not answer is no matter of rights, and passes.
+    Raises NotAllowed where the group may not be described and read.
     """
     try:
-        async with asyncio.timeout(ASK_SECONDS), running(Admin, settings) as admin:
+        async with asyncio.timeout(seconds), running(Admin, settings) as admin:
             await _ask(admin, lag.group(settings))
     except GroupAuthorizationFailedError as error:
         raise NotAllowed(in_words(error)) from error
-    except (KafkaError, TimeoutError, OSError):
-        return
+    except (KafkaError, TimeoutError, OSError) as error:
+        log.warning("group.unknown", error=in_words(error))
+        return False
+    return True
 
 
 async def _ask(admin: Admin, group: str) -> None:

@@ -13,7 +13,7 @@ import structlog
 from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError, MessageSizeTooLargeError
 
-from stream.kafka import REQUEST_TIMEOUT_SECONDS, client_options, in_words
+from stream.kafka import REQUEST_TIMEOUT_SECONDS, begin, client_options, in_words
 from stream.outbox import JOURNAL
 from stream.settings import Settings
 from stream.store.port import Message
@@ -111,7 +111,7 @@ class Sender:
                 max_request_size=MAX_REQUEST_BYTES,
             )
             self._producer = producer
-            await producer.start()
+            await begin(producer)
         return self._producer
 
     async def close(self) -> None:

@@ -53,7 +53,7 @@ def check(record: Record) -> None:
         return
     if record.holder is not None and not is_pseudonym(record.holder):
         remedy = (
-            "send the holder's pseudonym, `volteface pseudonym` makes it: this tenant's topics hold no names"
+            "send the holder's pseudonym, `volteface conceal` makes it: this tenant's topics hold no names"
         )
         raise Refused(Reason.IN_CLEAR, "holder", "a name in clear", remedy)
     if isinstance(record, CreateTurn) and record.display_name is not None:

@@ -16,7 +16,7 @@ from aiokafka.errors import KafkaError
 from stream import lag, rights
 from stream.addresses import masked
 from stream.doctor import topics
-from stream.doctor.checks import Check, evaluated, failed, ok, skipped
+from stream.doctor.checks import Check, evaluated, failed, ok, skipped, warning
 from stream.doctor.topics import Cluster, FoundTopic
 from stream.kafka import NoBroker, running
 from stream.settings import Settings
@@ -172,11 +172,14 @@ async def _idempotence(settings: Settings) -> Check:
 async def _membership(settings: Settings) -> Check:
     """Whether agents may join the run's group."""
     try:
-        await rights.check(settings)
+        answered = await rights.check(settings, REQUEST_SECONDS)
     except rights.NotAllowed as error:
         said, _, remedy = str(error).partition(" -> ")
         return failed(_GROUP, said, remedy)
-    return ok(_GROUP, lag.group(settings))
+    if answered:
+        return ok(_GROUP, lag.group(settings))
+    remedy = "see that offsets.topic.replication.factor is no more than there are brokers; ask again"
+    return warning(_GROUP, f"{lag.group(settings)}: no broker answers for it", remedy)
 
 
 def _cause(error: Exception, heard: list[str]) -> str:

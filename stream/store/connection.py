@@ -3,7 +3,7 @@
 import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 from urllib.parse import parse_qs, unquote, urlsplit
 
 import msgspec
@@ -44,7 +44,18 @@ _WATCHED = (
     "where this lasts, check in VOLTEFACE_REDIS the Sentinels' hosts, the service's name, sentinel_password "
     "and the scheme (rediss+sentinel:// with TLS), and VOLTEFACE_REDIS_CAFILE"
 )
+_WATCHED_TRUST = (
+    "set VOLTEFACE_REDIS_CAFILE to a PEM file of the authority that signs Redis; its certificates bear what "
+    "Sentinels tell: the address, or with `sentinel announce-hostnames yes` the host name"
+)
 _SCHEME = "set VOLTEFACE_REDIS to rediss:// where this port speaks TLS, and to redis:// where it does not"
+
+
+class _Remedies(NamedTuple):
+    """What mends a certificate that is not believed, and an end that gives a connection up."""
+
+    trust: str
+    scheme: str
 
 
 class SentinelAddress(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,9 +104,10 @@ def connect(url: str, *, timeout: float, pool: int, cafile: Path | None = None) 
     """
     check_redis(url)
     options = _options(timeout, pool)
-    if cafile is not None and url.startswith("rediss"):
+    scheme = urlsplit(url).scheme
+    if cafile is not None and scheme.startswith("rediss"):
         options["ssl_ca_certs"] = str(cafile)
-    if urlsplit(url).scheme.endswith("+sentinel"):
+    if scheme.endswith("+sentinel"):
         return _through_sentinel(parse_sentinel(url), options)
     given: dict[str, Any] = {**parse_url(url), **options}
     return Redis.from_pool(_Pool(**given))
@@ -104,10 +116,12 @@ def connect(url: str, *, timeout: float, pool: int, cafile: Path | None = None) 
 class _Explaining:
     """A pool whose connections' errors say what to do about them."""
 
+    remedies: ClassVar[_Remedies] = _Remedies(_TRUST, _SCHEME)
+
     def make_connection(self) -> Any:
         connection: Any = super().make_connection()  # type: ignore[misc]  # the pool's that stands behind it
-        connection.connect = _explained(connection.connect, _SCHEME)
-        connection.read_response = _explained(connection.read_response)
+        connection.connect = _explained(connection.connect, self.remedies, self.remedies.scheme)
+        connection.read_response = _explained(connection.read_response, self.remedies)
         return connection
 
 
@@ -116,10 +130,12 @@ class _Pool(_Explaining, ConnectionPool):
 
 
 class _SentinelPool(_Explaining, SentinelConnectionPool):
-    pass
+    remedies: ClassVar[_Remedies] = _Remedies(_WATCHED_TRUST, _SCHEME.replace("://", "+sentinel://"))
 
 
-def _explained(call: Callable[..., Awaitable[Any]], hint: str = "") -> Callable[..., Awaitable[Any]]:
+def _explained(
+    call: Callable[..., Awaitable[Any]], remedies: _Remedies, hint: str = ""
+) -> Callable[..., Awaitable[Any]]:
     """The call, with a remedy in its errors; `hint`: that of a connection that the other end gives up."""
 
     async def explained(*given: Any, **named: Any) -> Any:
@@ -129,7 +145,7 @@ def _explained(call: Callable[..., Awaitable[Any]], hint: str = "") -> Callable[
             error.args = (f"no Sentinel names a primary that can be reached{REMEDY}{_WATCHED}",)
             raise
         except RedisError as error:
-            remedy = _remedy(error) or (hint if _given_up(error) else "")
+            remedy = _remedy(error, remedies.trust) or (hint if _given_up(error) else "")
             if remedy and REMEDY not in str(error):
                 error.args = (f"{error}{REMEDY}{remedy}",)
             raise
@@ -137,7 +153,7 @@ def _explained(call: Callable[..., Awaitable[Any]], hint: str = "") -> Callable[
     return explained
 
 
-def _remedy(error: RedisError) -> str:
+def _remedy(error: RedisError, trust: str) -> str:
     """What to set where it is known; "" for an outage, which passes."""
     if isinstance(error, NoPermissionError) or "executing the script can't" in str(error):
         return _LISTED
@@ -145,7 +161,7 @@ def _remedy(error: RedisError) -> str:
         return _CREDENTIALS
     if isinstance(error, AskError | ClusterCrossSlotError | ClusterDownError):
         return _ALONE
-    return _TRUST if isinstance(error.__context__, ssl.SSLError | FileNotFoundError | PermissionError) else ""
+    return trust if isinstance(error.__context__, ssl.SSLError | FileNotFoundError | PermissionError) else ""
 
 
 def _given_up(error: RedisError) -> bool:

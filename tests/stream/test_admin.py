@@ -48,8 +48,9 @@ async def test_a_broker_that_stands_still_is_not_waited_for(monkeypatch: pytest.
 async def test_the_last_that_can_be_asked_has_its_whole_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "ANSWER_SECONDS", 0.05)
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.5):
+        async with asyncio.timeout(0.5) as whole:
             await admin(Brokers(set(), still={1, 2, 3}))._send_request("topics")
+    assert whole.expired()
 
 
 async def test_where_all_are_down_it_says_so_after_each_was_asked() -> None:

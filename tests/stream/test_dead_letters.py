@@ -103,9 +103,8 @@ def test_it_always_fits_a_message(
 
 def test_who_was_named_in_clear_is_not_named_again() -> None:
     refused = Refused(Reason.IN_CLEAR, "holder", "a name in clear", "send a pseudonym")
-    message, headers = dead_letter(
-        b"acme/room", b'{"holder": "ann"}', [("from", b"ann")], "turns/0/7", refused
-    )
+    named = b"acme/room", b'{"holder": "ann"}', [("from", b"ann")], "turns/0/7", refused
+    message, headers = dead_letter(*named, bare=True)
     assert (message.key, message.value) == (b"acme/room", None)
     assert b"ann" not in b"".join(value for _, value in headers)
     assert dict(headers)["__connect.errors.offset"] == b"7"

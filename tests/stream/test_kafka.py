@@ -1,15 +1,19 @@
-"""How clients are set up and ended; nothing here speaks to a broker."""
+"""How clients are set up, begun and ended."""
 
 import asyncio
+import socket
 import ssl
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import faust
 import pytest
-from aiokafka.errors import KafkaConnectionError
+from aiokafka import AIOKafkaProducer
+from aiokafka.errors import KafkaConnectionError, NotEnoughReplicasError
 
 from stream import kafka
+from stream.admin import Admin
 from stream.kafka import NoBroker, client_options, faust_credentials, in_words, running
 from stream.settings import Settings
 
@@ -70,6 +74,7 @@ class Client:
 
     def __init__(self, *, hangs: str = "", **options: Any) -> None:
         self.hangs, self.options, self.stopped = hangs, options, False
+        self._client = SimpleNamespace(_request_timeout_ms=options["request_timeout_ms"])
 
     async def start(self) -> None:
         await self._hang("start")
@@ -129,7 +134,20 @@ async def test_a_stop_that_hangs_or_fails_hides_nothing() -> None:
         (NoBroker("here: refused", "set it"), "here: refused -> set it"),
         (OSError("ca.pem: no such file -> set FILE"), "ca.pem: no such file -> set FILE"),
         (TimeoutError(), "TimeoutError(); is the broker reachable?"),
+        (NotEnoughReplicasError(), "NotEnoughReplicasError()"),
     ],
 )
 def test_words_end_with_what_to_do(error: Exception, words: str) -> None:
     assert in_words(error) == words
+
+
+async def test_an_address_that_stands_still_leaves_time_for_the_others(
+    broker: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kafka, "BOOTSTRAP_SECONDS", 0.5)
+    with socket.create_server(("127.0.0.1", 0)) as mute:
+        settings = Settings(broker=f"kafka://127.0.0.1:{mute.getsockname()[1]};{broker}")
+        for kind in (Admin, AIOKafkaProducer):
+            async with asyncio.timeout(10), running(kind, settings) as client:
+                inner = client.client if hasattr(client, "client") else client._client
+                assert inner._request_timeout_ms == kafka.REQUEST_TIMEOUT_SECONDS * 1000

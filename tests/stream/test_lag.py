@@ -71,3 +71,42 @@ async def test_lag_reaches_0_with_the_last_record_and_not_before(
     assert await watched.records() == 0
     await produce(settings, 1, 2)
     assert await watched.records() > 0
+
+
+class Slow:
+    """A consumer that lists an end and reads nothing before it."""
+
+    def __init__(self, moves: bool) -> None:
+        self.moves, self.at = moves, 0
+
+    def partitions_for_topic(self, topic: str) -> set[int]:
+        return {0}
+
+    async def end_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 3)
+
+    async def beginning_offsets(self, partitions: list[TopicPartition]) -> dict[TopicPartition, int]:
+        return dict.fromkeys(partitions, 0)
+
+    def seek(self, partition: TopicPartition, offset: int) -> None:
+        self.at = offset
+
+    async def getmany(
+        self, *partitions: TopicPartition, timeout_ms: int
+    ) -> dict[TopicPartition, list[object]]:
+        self.at = 3 if self.moves else self.at
+        return {}
+
+    async def position(self, partition: TopicPartition) -> int:
+        return self.at
+
+
+class Uncommitted:
+    async def list_consumer_group_offsets(self, group: str, partitions: object) -> dict[object, object]:
+        return {}
+
+
+@pytest.mark.parametrize(("moves", "behind"), [(False, 3), (True, 0)], ids=["a slow broker", "markers alone"])
+async def test_what_was_not_read_is_not_taken_for_markers(moves: bool, behind: int) -> None:
+    watched = lag.Lag(Settings(), Uncommitted(), Slow(moves))  # type: ignore[arg-type]
+    assert await watched.records() == behind

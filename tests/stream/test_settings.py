@@ -428,6 +428,7 @@ def test_redis_addresses(address: str) -> None:
         "redis+sentinel://a:26379",
         "redis+sentinel://a,,b/mymaster",
         "redis+sentinel://a/mymaster/zero",
+        "rediss+sentinel://a/mymaster?ssl_cert_reqs=none",
     ],
 )
 def test_other_redis_addresses_are_refused(address: str) -> None:

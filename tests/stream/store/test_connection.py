@@ -35,7 +35,7 @@ from tests.stream.store.sentinels import EmbeddedSentinel, followed, replicating
             ),
         ),
         (
-            "rediss+sentinel://h1:1/main?ssl_certfile=/c.pem&ssl_keyfile=/c.key&ssl_other=x",
+            "rediss+sentinel://h1:1/main?ssl_certfile=/c.pem&ssl_keyfile=/c.key",
             SentinelAddress(
                 nodes=(("h1", 1),),
                 service="main",
