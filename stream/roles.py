@@ -2,10 +2,10 @@
 
 import asyncio
 import signal
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, Protocol
 
 import structlog
 
@@ -119,30 +119,59 @@ async def agent(settings: Settings, ready: Callable[[], None] = lambda: None) ->
             raise
 
 
-async def everything(settings: Settings, worker_port: int) -> None:
-    """Run a worker and an agent that asks it, in this process, until SIGTERM or SIGINT.
+class Beside(Protocol):
+    """What runs until the word to stop."""
 
-    Where settings name a worker, the agent asks that one. Raises what ends either of them before.
+    def __call__(self, *, stop: asyncio.Event) -> Coroutine[Any, Any, None]:
+        """Begin."""
+        ...
+
+
+async def everything(settings: Settings, worker_port: int, beside: Beside | None = None) -> None:
+    """Run a worker, an agent that asks it and what is beside them, in this process, until SIGTERM or SIGINT.
+
+    Where settings name a worker, the agent asks that one. Raises what ends one of them before.
     """
-    if settings.worker:
-        await agent(settings)
-        return
-    config, ended = _worker_config(settings, "127.0.0.1", worker_port), asyncio.Event()
-    listening: asyncio.Future[int] = asyncio.get_running_loop().create_future()
     with stopping() as stop:
-        serving = asyncio.ensure_future(
-            server.serve(engine_factory(settings), config, stop=ended, on_listening=listening.set_result)
-        )
-        serving.add_done_callback(lambda _: stop.set())
-        try:
-            either: list[asyncio.Future[Any]] = [serving, listening]
-            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-            if listening.done():
-                read = _worker_reader(settings, f"http://{config.host}:{listening.result()}")
+        async with _beside(stop, beside):
+            if settings.worker:
+                read = await reader(settings)
                 await app.run(settings, store(settings), read, stop=stop, probed=settings.probes)
-        finally:
-            ended.set()  # the agent first: a worker that drains would only hold it up
-            await serving
+            else:
+                await _with_worker(settings, worker_port, stop)
+
+
+async def _with_worker(settings: Settings, port: int, stop: asyncio.Event) -> None:
+    config, ended = _worker_config(settings, "127.0.0.1", port), asyncio.Event()
+    listening: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+    serving = asyncio.ensure_future(
+        server.serve(engine_factory(settings), config, stop=ended, on_listening=listening.set_result)
+    )
+    serving.add_done_callback(lambda _: stop.set())
+    try:
+        either: list[asyncio.Future[Any]] = [serving, listening]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        if listening.done():
+            read = _worker_reader(settings, f"http://{config.host}:{listening.result()}")
+            await app.run(settings, store(settings), read, stop=stop, probed=settings.probes)
+    finally:
+        ended.set()  # the agent first: a worker that drains would only hold it up
+        await serving
+
+
+@asynccontextmanager
+async def _beside(stop: asyncio.Event, beside: Beside | None) -> AsyncIterator[None]:
+    """Something that runs as long as the block, and ends the block where it ends."""
+    if beside is None:
+        yield
+        return
+    running = asyncio.ensure_future(beside(stop=stop))
+    running.add_done_callback(lambda _: stop.set())
+    try:
+        yield
+    finally:
+        stop.set()
+        await running
 
 
 def worker(settings: Settings, host: str, port: int) -> int:

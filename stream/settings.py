@@ -111,15 +111,13 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     redis: Annotated[str, about("State store", REDIS, check=check_redis)] = "redis://localhost:6379/0"
     redis_cafile: Annotated[Path | None, about("PEM file of the authorities that sign Redis")] = None
-    database: Annotated[
-        str | None, about("Accounts and views; not used yet", DATABASE, check=check_database)
-    ] = None
+    database: Annotated[str | None, about("Accounts and views", DATABASE, check=check_database)] = None
     worker: Annotated[str | None, about("Reader worker; unset: in process", WORKER, check=check_worker)] = (
         None
     )
-    api_key: Annotated[str | None, about("Key that the gateway will ask for; not used yet", secret=True)] = (
-        None
-    )
+    api_key: Annotated[
+        str | None, about("First key of the gateway, of the default tenant, with every scope", secret=True)
+    ] = None
 
     reader: Annotated[Engine, about("Engine that reads turns")] = "encoder"
     critic: Annotated[
@@ -214,6 +212,14 @@ def propositions_for(settings: Settings, tenant: str, conversation: str) -> tupl
     """The propositions of the first room that matches; () where none does. At most 3, checked at load."""
     rooms = (room for room in settings.rooms if room.matches(tenant, conversation))
     return next((room.propositions for room in rooms), ())
+
+
+def database_of(settings: Settings) -> str:
+    """The database's URL. Raises SettingsError where none is set."""
+    if settings.database is None:
+        remedy = "set it to where accounts and views are: sqlite:///volteface.db, or postgresql://..."
+        raise SettingsError("VOLTEFACE_DATABASE", Source.DEFAULT, "unset", remedy)
+    return settings.database
 
 
 SETTINGS = table(Settings)

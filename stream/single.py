@@ -14,12 +14,13 @@ from stream.settings import Settings
 REBALANCE_SECONDS = 2.0
 
 
-SETTINGS_FILE = "volteface.toml"
+SETTINGS_FILE, DATABASE_FILE = "volteface.toml", "volteface.db"
 _FOUND_BY = (
     "broker",
     "broker_security",
     "broker_idempotence",
     "redis",
+    "database",
     "rebalance_seconds",
     "batch_seconds",
     "partitions",
@@ -30,7 +31,8 @@ def write_settings(here: Settings, data: Path) -> Path:
     """Write what other commands need to reach these services; gives the file for VOLTEFACE_CONFIG."""
     file = data / SETTINGS_FILE
     # JSON's strings, numbers and booleans are TOML's as well.
-    lines = [f"{name} = {json.dumps(getattr(here, name))}" for name in _FOUND_BY]
+    found = {name: getattr(here, name) for name in _FOUND_BY}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in found.items() if value is not None]
     file.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return file
 
@@ -54,6 +56,7 @@ def services(
             broker_security="plaintext",
             broker_idempotence=False,  # Tansu knows no producer ids
             redis=redis.url,
+            database=settings.database or (data and f"sqlite:///{data.resolve() / DATABASE_FILE}"),
             rebalance_seconds=REBALANCE_SECONDS,
             batch_seconds=REBALANCE_SECONDS * 0.45,  # a batch ends within half of it
         )

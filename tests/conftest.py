@@ -10,6 +10,7 @@ import pytest
 from deploy.kafka import kafka
 from stream.embedded import EmbeddedBroker, EmbeddedRedis, find_redis_servers
 from stream.embedded.broker import Broker
+from tests import postgres
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -86,3 +87,27 @@ def broker(request: pytest.FixtureRequest) -> str:
     """Each broker's `host:port` in turn."""
     running: Broker = request.getfixturevalue(f"{request.param}_broker")
     return running.bootstrap
+
+
+@pytest.fixture(scope="session")
+def postgres_server() -> Iterator[postgres.PostgresServer]:
+    """A running PostgreSQL, shared by the whole run: stop it never."""
+    if reason := postgres.available():
+        pytest.skip(f"NOT TESTED AGAINST POSTGRESQL: {reason}")
+    with postgres.PostgresServer() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def postgres_url(postgres_server: postgres.PostgresServer) -> str:
+    """The shared PostgreSQL's address, with an empty database of the whole run."""
+    return postgres_server.fresh()
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """An empty database of the module's own, on each kind of server in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path_factory.mktemp('database')}/volteface.db"
+    server: postgres.PostgresServer = request.getfixturevalue("postgres_server")
+    return server.fresh()

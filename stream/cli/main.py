@@ -12,17 +12,23 @@ from models.language.settings import InvalidSetting
 from models.language.wheels import WeightsUnavailable
 from stream.cli import (
     agent,
+    alerts,
     conceal,
+    database,
     dead_letters,
     demo,
     doctor,
     evaluate,
+    gateway,
+    keys,
     rebuild,
     replay,
     runs,
+    shadow,
     track,
     train,
     up,
+    views,
     worker,
 )
 from stream.options import SettingsError
@@ -42,11 +48,17 @@ app.command()(rebuild.rebuild)
 app.command()(up.up)
 app.command()(agent.agent)
 app.command()(worker.worker)
+app.command()(gateway.gateway)
+app.command()(shadow.shadow)
 app.command()(doctor.doctor)
 app.command("eval")(evaluate.evaluate)
 app.add_typer(train.app, name="train")
 app.add_typer(dead_letters.app, name="dead-letters")
 app.add_typer(runs.app, name="runs")
+app.add_typer(alerts.app, name="alerts")
+app.add_typer(database.app, name="database")
+app.add_typer(views.app, name="views")
+app.add_typer(keys.app, name="keys")
 
 
 def main() -> None:

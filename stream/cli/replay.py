@@ -13,8 +13,11 @@ from aiokafka.errors import KafkaError
 from redis.exceptions import RedisError
 
 from stream import app, lag, logs, replaying, roles, settings, topics
+from stream.cli import backtest
+from stream.cli.backtest import BaselineOption, CompareOption, JsonOption, PolicyOption, SinceOption
+from stream.cli.forms import FILE_HELP, ConversationOption, DatesOption, FormOption, ZoneOption
 from stream.cli.refusals import Refusals, StrictFailure
-from stream.platforms import Line, UnknownForm, declare, open_records
+from stream.platforms import Line, UnknownForm, declare, open_records, sayings
 from stream.sender import Sender
 from stream.settings import Settings
 from stream.store.connection import connect, disconnect
@@ -25,28 +28,61 @@ REDIS_TIMEOUT_SECONDS = 5.0
 
 
 def replay(
-    file: Annotated[Path, typer.Argument(help="A file as track takes it.", exists=True, dir_okay=False)],
-    run: Annotated[str | None, typer.Option(help="The run's name; default: made from the file.")] = None,
+    file: Annotated[Path | None, typer.Argument(help=f"{FILE_HELP}.", exists=True, dir_okay=False)] = None,
+    run: Annotated[
+        str | None, typer.Option(help="The run's name; default: made from the file, or live.")
+    ] = None,
     rate: Annotated[
         float, typer.Option(help="Records a second; 0: as fast as they go.", min=0.0, max=1_000_000.0)
     ] = 0.0,
-    form: Annotated[
-        str | None, typer.Option("--from", help="native, benchmark or convokit; default: detected.")
-    ] = None,
+    form: FormOption = None,
+    zone: ZoneOption = None,
+    dates: DatesOption = None,
+    conversation: ConversationOption = None,
     proposition: Annotated[
         list[str] | None, typer.Option(help="What is debated; repeat for up to three.")
     ] = None,
     agent: Annotated[bool, typer.Option(help="Fold the run here, too.")] = True,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at the first line that is refused.")] = False,
+    compare: CompareOption = False,
+    policy: PolicyOption = None,
+    baseline: BaselineOption = None,
+    since: SinceOption = None,
+    json: JsonOption = False,
 ) -> None:
-    """Produce a file into a run of its own, fold it, and end; stopped, it goes on where it was left."""
+    """Produce a file into a run of its own, fold it, and end; stopped, it goes on where it was left.
+
+    With --compare, nothing is produced: what another policy would change is told from a run's journal.
+    """
+    if compare:
+        if file is not None:
+            raise typer.BadParameter("--compare reads a run's journal, and no file; name the run by --run")
+        backtest.compare(run, policy, baseline, conversation, since, json=json)
+        return
+    if policy or baseline or since or json:
+        raise typer.BadParameter("--policy, --baseline, --since and --json go with --compare alone")
+    if file is None:
+        raise typer.BadParameter("name a file, or --compare with --policy", param_hint="FILE")
+    read = partial(_read, file, form, (zone, dates, conversation), proposition or [])
+    _play(file, run, rate, read, agent=agent, strict=strict)
+
+
+def _read(
+    file: Path, form: str | None, said: tuple[str | None, str | None, str | None], propositions: list[str]
+) -> Iterable[Line]:
+    return declare(open_records(file, form, sayings(*said)), propositions)
+
+
+def _play(
+    file: Path, run: str | None, rate: float, read: Callable[[], Iterable[Line]], *, agent: bool, strict: bool
+) -> None:
     named = settings.load({**os.environ, "VOLTEFACE_RUN": run or replaying.default_run(file)})
     logs.configure(named)
     if named.run == LIVE:
         raise typer.BadParameter("a replay never enters the live run; name another", param_hint="--run")
     refusals = Refusals(str(file), strict)
     try:
-        lines = declare(open_records(file, form), proposition or [])
+        lines = read()
         sent = asyncio.run(_replay(named, file, lines, refusals, rate, agent))
     except StrictFailure:
         raise typer.Exit(1) from None

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 import typer
@@ -15,8 +15,9 @@ from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
 from stream import app, logs, roles, settings, tracking
+from stream.cli.forms import FILE_HELP, ConversationOption, DatesOption, FormOption, ZoneOption
 from stream.cli.refusals import Refusals, StrictFailure
-from stream.platforms import Line, declare, open_records
+from stream.platforms import Line, UnknownForm, declare, open_records, sayings
 from stream.store.memory import MemoryStore
 from tracker.records import CreateTurn, DeclareTarget, Refused
 
@@ -28,13 +29,11 @@ NOTHING_READ = "no turn was read: is the file of that form? --from names it, and
 
 
 def track(
-    file: Annotated[
-        Path, typer.Argument(help="Native or benchmark JSONL, ConvoKit utterances.jsonl; - reads stdin.")
-    ],
-    form: Annotated[
-        Literal["native", "benchmark", "convokit"] | None,
-        typer.Option("--from", help="The file's form; default: detected."),
-    ] = None,
+    file: Annotated[Path, typer.Argument(help=f"{FILE_HELP}; - reads stdin.")],
+    form: FormOption = None,
+    zone: ZoneOption = None,
+    dates: DatesOption = None,
+    conversation: ConversationOption = None,
     proposition: Annotated[
         list[str] | None,
         typer.Option(help="What is debated; repeat for up to three. For files that declare none."),
@@ -49,14 +48,16 @@ def track(
     refusals = Refusals(str(file), strict, console)
     signal.signal(signal.SIGINT, _interrupt)
     try:
-        lines = declare(open_records(str(file) if str(file) == "-" else file, form), proposition or [])
+        said = sayings(zone, dates, conversation)
+        source = str(file) if str(file) == "-" else file
+        lines = declare(open_records(source, form, said), proposition or [])
         seen: set[type] = set()
         asyncio.run(_track(loaded, _noted(lines, seen), every, console, refusals))
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read has read enough
     except StrictFailure:
         raise typer.Exit(1) from None
-    except (OSError, Refused, tracking.GaveUp) as error:
+    except (OSError, Refused, UnknownForm, tracking.GaveUp) as error:
         typer.echo(f"volteface track: {error}", err=True)
         raise typer.Exit(1) from None
     if refusals.count:

@@ -1,6 +1,7 @@
 """A memory of the conversations heard of last, so that a file of any size is read in bounded memory."""
 
 from collections import OrderedDict
+from collections.abc import Iterator
 from typing import Generic, TypeVar
 
 V = TypeVar("V")
@@ -27,3 +28,10 @@ class Recent(Generic[V]):
         if len(self._values) > self._limit:
             self._values.popitem(last=False)
         return new
+
+    def take(self, conversation: tuple[str, str]) -> V | None:
+        """As `get`; it is not remembered any more."""
+        return self._values.pop(conversation, None)
+
+    def __iter__(self) -> Iterator[V]:
+        return iter(self._values.values())

@@ -45,7 +45,12 @@ def deliveries(events: Iterable[bytes], webhooks: Sequence[Webhook], now: dt.dat
         for webhook in active:
             if _wanted(read, webhook):
                 yield Delivery(
-                    webhook=webhook.id, tenant=webhook.tenant, event=read.id, body=payload(event), due=now
+                    webhook=webhook.id,
+                    tenant=webhook.tenant,
+                    event=read.id,
+                    conversation=read.data.conversation,
+                    body=payload(event),
+                    due=now,
                 )
 
 

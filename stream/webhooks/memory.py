@@ -33,7 +33,7 @@ class MemoryBacklog:
         key = webhook.tenant, webhook.id
         if key not in self._webhooks:
             return False
-        self._webhooks[key] = webhook
+        self._webhooks[key] = replace(webhook, position=self._webhooks[key].position)
         return True
 
     async def remove(self, tenant: str, ident: str) -> bool:
@@ -43,11 +43,19 @@ class MemoryBacklog:
             self._ended.pop(key, None)
         return self._webhooks.pop((tenant, ident), None) is not None
 
-    async def enqueue(self, deliveries: Sequence[Delivery]) -> None:
+    async def active(self) -> list[Webhook]:
         """As the port says."""
+        found = [each for each in self._webhooks.values() if each.status is Status.ACTIVE]
+        return sorted(found, key=lambda each: (each.tenant, each.id))
+
+    async def advance(self, webhook: Webhook, position: int, deliveries: Sequence[Delivery]) -> None:
+        """As the port says."""
+        owner = webhook.tenant, webhook.id
+        if (kept := self._webhooks.get(owner)) is None:
+            return
+        self._webhooks[owner] = replace(kept, position=max(kept.position, position))
         for each in deliveries:
-            if (each.tenant, each.webhook) in self._webhooks:
-                self._deliveries.setdefault(_key(each), each)
+            self._deliveries.setdefault(_key(each), each)
 
     async def claim(self, now: dt.datetime, until: dt.datetime, most: int) -> list[tuple[Webhook, Delivery]]:
         """As the port says."""
@@ -95,6 +103,21 @@ class MemoryBacklog:
         del self._ended[key]
         self._deliveries[key] = replace(kept, state=State.WAITING, attempts=0, due=now)
         return True
+
+    async def events(self, tenant: str, conversation: str) -> list[str]:
+        """As the port says."""
+        found = {
+            each.event
+            for each in self._deliveries.values()
+            if (each.tenant, each.conversation) == (tenant, conversation)
+        }
+        return sorted(found)
+
+    async def drop(self, tenant: str, events: Sequence[str]) -> None:
+        """As the port says."""
+        for key in [key for key in self._deliveries if key[0] == tenant and key[2] in events]:
+            del self._deliveries[key]
+            self._ended.pop(key, None)
 
     async def trim(self, before: dt.datetime) -> int:
         """As the port says."""

@@ -31,6 +31,7 @@ class Webhook(msgspec.Struct, frozen=True, kw_only=True):
     status: Status = Status.ACTIVE
     by: str  # the principal who made it
     made_at: dt.datetime
+    position: int = 0  # of its tenant's events, up to which it has its deliveries
 
 
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +40,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     webhook: str
     tenant: str
     event: str
+    conversation: str
     body: bytes
     state: State = State.WAITING
     attempts: int = 0  # that were made
@@ -65,15 +67,22 @@ class Backlog(Protocol):
         ...
 
     async def change(self, webhook: Webhook) -> bool:
-        """Keep a webhook as it is now; whether its tenant has one of this id."""
+        """Keep a webhook as it is now, but for its position; whether its tenant has one of this id."""
         ...
 
     async def remove(self, tenant: str, ident: str) -> bool:
         """Forget a webhook with its deliveries; whether there was one."""
         ...
 
-    async def enqueue(self, deliveries: Sequence[Delivery]) -> None:
-        """Keep deliveries; those that are kept already stay as they are."""
+    async def active(self) -> list[Webhook]:
+        """The active ones of all tenants, by tenant and id."""
+        ...
+
+    async def advance(self, webhook: Webhook, position: int, deliveries: Sequence[Delivery]) -> None:
+        """Keep a webhook's deliveries and that they are all up to a position, both or neither.
+
+        Those that are kept already stay as they are, and a position never goes back.
+        """
         ...
 
     async def claim(self, now: dt.datetime, until: dt.datetime, most: int) -> list[tuple[Webhook, Delivery]]:
@@ -96,6 +105,14 @@ class Backlog(Protocol):
 
     async def resend(self, tenant: str, webhook: str, event: str, now: dt.datetime) -> bool:
         """Begin anew with a delivery that ended; whether there was one."""
+        ...
+
+    async def events(self, tenant: str, conversation: str) -> list[str]:
+        """The ids of a conversation's events that anything is kept of."""
+        ...
+
+    async def drop(self, tenant: str, events: Sequence[str]) -> None:
+        """Keep nothing of these events, delivered or not."""
         ...
 
     async def trim(self, before: dt.datetime) -> int:

@@ -12,7 +12,7 @@ from tests.end_to_end.harness import LEFT_OPEN, collecting, drained, producing, 
 from tracker.pseudonyms import concealed
 from tracker.records import Record
 
-pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
+pytestmark = [pytest.mark.filterwarnings(LEFT_OPEN), pytest.mark.long]
 
 KEY = bytes(range(32))
 ROOM = "room"

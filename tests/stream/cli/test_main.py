@@ -59,10 +59,13 @@ def test_a_data_folder_that_cannot_be_is_said(arguments: list[str]) -> None:
     assert "Traceback" not in done.stderr
 
 
+PORTS = ("--port", "0", "--worker-port")
+
+
 def test_a_workers_port_that_is_taken_ends_up(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])
-        done = volteface("up", "--data", str(tmp_path), "--worker-port", port, VOLTEFACE_READER="rule")
+        done = volteface("up", "--data", str(tmp_path), *PORTS, port, VOLTEFACE_READER="rule")
     assert done.returncode == 1
     assert "already in use" in done.stderr
     assert "Traceback" not in done.stderr

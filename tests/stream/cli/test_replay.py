@@ -15,6 +15,7 @@ from tests.stream.fakes import target, turn
 from tracker import records
 
 ROOT = Path(__file__).parents[3]
+CHAT = ROOT / "tests" / "stream" / "platforms" / "samples" / "whatsapp" / "android_de.txt"
 TURNS = 400
 
 
@@ -88,6 +89,11 @@ async def test_stopped_it_goes_on_where_it_was_left(settings: Settings, file: Pa
         status, errors = await said(replay(settings, file, "--run", "again"))
         assert status == 0, errors
         await check(collected)
+
+
+async def test_a_platforms_file_is_replayed(settings: Settings) -> None:
+    status, errors = await said(replay(settings, CHAT, "--no-agent", "--from", "whatsapp", "--zone", "UTC"))
+    assert (status, "2 records sent, 1 lines refused" in errors) == (0, True), errors
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from typing import BinaryIO
 
 import pytest
 
-from stream.platforms.lines import MAX_LINE_BYTES, opened, raw_lines
-from tracker.records import Reason, Refused
+from stream.platforms.lines import MAX_LINE_BYTES, Resumed, checked, every_line, opened, raw_lines
+from tracker.records import EPOCH, CreateTurn, Reason, Refused
 
 
 class Endless(io.RawIOBase):
@@ -120,3 +120,30 @@ def test_a_file_that_is_no_gzip_is_an_os_error(tmp_path: Path) -> None:
     (tmp_path / "file.gz").write_bytes(b"plain\n")
     with opened(tmp_path / "file.gz") as stream, pytest.raises(OSError, match="gzip"):
         list(raw_lines(stream))
+
+
+def test_every_line_is_given_as_it_stands() -> None:
+    found = [(line.number, line.content) for line in every_line(io.BytesIO(b"\xef\xbb\xbf a \r\n\n\tb"))]
+    assert found == [(1, b" a "), (2, b""), (3, b"\tb")]
+
+
+@pytest.mark.parametrize("head", [b"", b"o", b"one\n", b"one\ntwo\nth"])
+def test_a_stream_that_is_resumed_is_whole(head: bytes) -> None:
+    rest = io.BytesIO(b"one\ntwo\nthree\n"[len(head) :])
+    whole = io.BufferedReader(Resumed(head, rest))
+    assert [line.content for line in raw_lines(whole)] == [b"one", b"two", b"three"]  # type: ignore[arg-type]
+
+
+def test_a_broken_gzip_file_that_is_resumed_is_an_os_error(broken: BinaryIO) -> None:
+    whole = io.BufferedReader(Resumed(b"", broken))
+    with pytest.raises(OSError, match="gzip"):
+        list(raw_lines(whole))  # type: ignore[arg-type]
+
+
+def test_a_refusal_names_the_field_as_the_file_does() -> None:
+    record = CreateTurn(conversation="c", sent_at=EPOCH, turn="1", holder="x" * 600, text="hi")
+    with pytest.raises(Refused) as refused:
+        checked(record, {"holder": "speaker"})
+    assert (refused.value.field, refused.value.reason) == ("speaker", Reason.TOO_LONG)
+    with pytest.raises(Refused, match="holder"):
+        checked(record, {})

@@ -64,7 +64,7 @@ def test_each_is_sent_what_it_wants(changes: dict[str, Any], sent: list[str]) ->
 async def backlog() -> MemoryBacklog:
     made = MemoryBacklog()
     await made.add(webhook())
-    await made.enqueue(list(deliveries([event("e1"), event("e2")], [webhook()], NOW)))
+    await made.advance(webhook(), 2, list(deliveries([event("e1"), event("e2")], [webhook()], NOW)))
     return made
 
 

@@ -1,0 +1,1 @@
+"""Accounts: the principals of each tenant, and the keys by which they come."""

@@ -1,0 +1,1 @@
+"""The gateway: Volteface over HTTP, for platforms and people who speak no Kafka."""
