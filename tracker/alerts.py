@@ -15,7 +15,7 @@ from tracker.events import Event, EventType
 
 MOST_FLIPS = 1000  # of a conversation, the newest; more within all rules' reach are not counted
 MOST_RAISED = 200
-CORRECTED_WITHIN = dt.timedelta(days=1)  # an alert may be withdrawn so long, by the clock of the flips
+CORRECTED_WITHIN = dt.timedelta(days=7)  # an alert may be withdrawn so long, by the clock of the flips
 
 TURNS = frozenset({EventType.ESTABLISHED, EventType.PERSISTED, EventType.FLIPPED})
 

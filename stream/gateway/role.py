@@ -61,6 +61,8 @@ async def run(
                     group.create_task(feeder.run(ended))
                 await serve(parts, host, port, stop=stop, on_listening=on_listening)
                 ended.set()
+        except BaseExceptionGroup as several:
+            raise several.exceptions[0] from several
         finally:
             await sender.close()
 

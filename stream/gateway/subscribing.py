@@ -13,7 +13,7 @@ from stream.gateway.keyring import Access
 from stream.gateway.parts import Parts, parts
 from stream.gateway.problems import Kind, Problem, retry_after
 from stream.gateway.shapes import EventPage, Limit, Name, Position
-from stream.gateway.tails import ALERT
+from stream.gateway.tails import ALERTS
 from stream.views.port import PAGE, Filter, StoredEvent
 from tracker.events import EventType
 from tracker.stances import TriggerKind
@@ -21,7 +21,7 @@ from tracker.stances import TriggerKind
 router = APIRouter(tags=["events"])
 
 JSON = "application/json"
-_KINDS = {kind.rpartition(".")[2]: kind.value for kind in EventType} | {"alert": ALERT}
+_KINDS = {kind.rpartition(".")[2]: frozenset({kind.value}) for kind in EventType} | {"alert": ALERTS}
 _PATTERN = f"^({'|'.join(_KINDS)})$"
 _MOST_LAST_ID = 2**53
 
@@ -46,7 +46,7 @@ async def _where(
     ] = [],  # noqa: B006 - FastAPI copies it
 ) -> Filter:
     named = holder and parts(request).names.holder(access.tenant, holder)
-    types = frozenset(_KINDS[one] for one in kind)
+    types = frozenset[str]().union(*(_KINDS[one] for one in kind))
     return Filter(conversation=conversation, holder=named, target=target, trigger=trigger, types=types)
 
 

@@ -7,7 +7,7 @@ misses nothing.
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import takewhile
 
@@ -15,14 +15,16 @@ import msgspec
 import structlog
 
 from stream.database.engine import DatabaseUnavailable
+from stream.entries import Unreadable
 from stream.topics import Name
 from stream.views.port import Filter, StoredEvent, Told, Views
 from stream.views.reading import entry_of
+from tracker.alert_events import AlertType
 from tracker.events import EventType
 
 log = structlog.get_logger(__name__)
 
-ALERT = "volteface.alert.raised"
+ALERTS = frozenset(map(str, AlertType))
 LONGEST = 2000  # events of a tenant
 PAGE = 200
 POLL_SECONDS = 0.2
@@ -57,7 +59,7 @@ _typed = msgspec.json.Decoder(_Typed)
 
 def seen(run: str, stored: StoredEvent) -> Seen:
     """A stored event, looked into as the feeder looked into it. Raises Unreadable."""
-    name: Name = "alerts" if _typed.decode(stored.body).type == ALERT else "stances"
+    name: Name = "alerts" if _typed.decode(stored.body).type in ALERTS else "stances"
     found = entry_of(name, run, None, stored.body)
     assert isinstance(found, Told)
     return Seen(stored.position, found)
@@ -72,8 +74,8 @@ class Tail:
         self._events: deque[Seen] = deque()
         self._moved = asyncio.Event()
 
-    def extend(self, found: list[Seen]) -> None:
-        """Take newer events, let go of the oldest, and wake who waits.
+    def extend(self, found: list[Seen], latest: int) -> None:
+        """Take all newer events up to a position, let go of the oldest, and wake who waits.
 
         Somebody forgotten takes with it all that came before: it may name or quote the person.
         """
@@ -82,7 +84,7 @@ class Tail:
                 self._events.clear()
                 self.start = event.position - 1
             self._events.append(event)
-            self.latest = event.position
+        self.latest = latest
         while len(self._events) > LONGEST:
             self.start = self._events.popleft().position
         self.wake()
@@ -142,10 +144,19 @@ class Tails:
         if position >= tail.start:
             return tail.behind(position, where, most)
         upto = tail.latest
-        found = [seen(self._run, each) for each in await self._events(tail.tenant, position, where, most)]
-        if len(found) == most:
-            return found, found[-1].position
-        return found, max([upto, *(each.position for each in found)])
+        stored = await self._events(tail.tenant, position, where, most)
+        found = [*self._readable(stored)]
+        if len(stored) == most:
+            return found, stored[-1].position
+        return found, max([upto, *(each.position for each in stored)])
+
+    def _readable(self, stored: Iterable[StoredEvent]) -> Iterator[Seen]:
+        """What is no event of this run's is passed, and ends nobody's stream."""
+        for each in stored:
+            try:
+                yield seen(self._run, each)
+            except (Unreadable, msgspec.MsgspecError) as error:
+                log.error("gateway.unreadable", position=each.position, error=type(error).__name__)
 
     async def _events(self, tenant: str, position: int, where: Filter, most: int) -> list[StoredEvent]:
         return await self._views.events(tenant, where, after=position, limit=most)
@@ -177,6 +188,6 @@ class Tails:
 
     async def _extend(self, tail: Tail) -> None:
         while found := await self._events(tail.tenant, tail.latest, Filter(), PAGE):
-            tail.extend([seen(self._run, each) for each in found])
+            tail.extend([*self._readable(found)], found[-1].position)
             if len(found) < PAGE:
                 return

@@ -6,6 +6,7 @@ the records of one conversation keep the order in which they came.
 
 import asyncio
 from collections.abc import Sequence
+from time import monotonic
 from typing import Protocol
 
 import msgspec
@@ -20,6 +21,7 @@ log = structlog.get_logger(__name__)
 
 TURNS = "turns"
 CONFIRM_SECONDS = 10.0
+AWAY_SECONDS = 10.0  # a gateway that is sent no turns can never find that the broker is back
 MOST_WAITING_BYTES = 32 * 1024 * 1024
 MOST_TOGETHER = 2000  # messages
 
@@ -50,7 +52,12 @@ class TurnsLog:
         self._waiting: list[_Call] = []
         self._size = 0
         self._wake = asyncio.Event()
-        self.away = False  # as the last attempt found it
+        self._failed = -AWAY_SECONDS  # when an attempt did, and none succeeded since
+
+    @property
+    def away(self) -> bool:
+        """Whether the last attempt failed just now; who is sent nothing meanwhile must be tried again."""
+        return monotonic() - self._failed < AWAY_SECONDS
 
     async def append(self, given: Sequence[Record]) -> None:
         """Write records in order. Raises LogUnavailable where that is not confirmed in time."""
@@ -66,7 +73,7 @@ class TurnsLog:
             async with asyncio.timeout(self._seconds):
                 await call.done
         except TimeoutError:
-            self.away = True
+            self._failed = monotonic()
             raise LogUnavailable(f"no confirmation within {self._seconds:g} s") from None
         finally:
             self._size -= size
@@ -95,13 +102,13 @@ class TurnsLog:
         try:
             await self._sender.send([message for call in together for message in call.messages])
         except SenderUnavailable as error:
-            self.away = True
+            self._failed = monotonic()
             log.warning("gateway.broker_away", error=str(error), calls=len(together))
             for call in together:
                 if not call.done.done():
                     call.done.set_exception(LogUnavailable(str(error)))
         else:
-            self.away = False
+            self._failed = -AWAY_SECONDS
             for call in together:
                 if not call.done.done():
                     call.done.set_result(None)

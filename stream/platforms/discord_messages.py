@@ -26,6 +26,7 @@ TURNS = frozenset({0, REPLY})  # all other types are rows of Discord's own, or a
 _FORWARD = 1
 _SNOWFLAKE_EPOCH = dt.datetime(2015, 1, 1, tzinfo=dt.UTC)
 _SNOWFLAKE_BITS, _MILLISECOND_BITS = 64, 22
+_SNOWFLAKE_DIGITS = 20
 
 
 class Author(msgspec.Struct):
@@ -125,7 +126,8 @@ class Message(msgspec.Struct):
 
 def sent_at(field: str, snowflake: str) -> dt.datetime:
     """When the thing of this id was made. Raises Refused."""
-    if not (snowflake.isascii() and snowflake.isdigit() and int(snowflake[:21]) < 1 << _SNOWFLAKE_BITS):
+    written = snowflake.isascii() and snowflake.isdigit() and len(snowflake) <= _SNOWFLAKE_DIGITS
+    if not (written and int(snowflake) < 1 << _SNOWFLAKE_BITS):
         remedy = "send the id as Discord does, a string of up to 20 digits"
         raise Refused(Reason.INVALID_VALUE, field, "string that is no Discord id", remedy)
     return _SNOWFLAKE_EPOCH + dt.timedelta(milliseconds=int(snowflake) >> _MILLISECOND_BITS)

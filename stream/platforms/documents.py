@@ -16,7 +16,7 @@ MAX_DEPTH = 64  # a place's name is as long as it is deep, so depth is work
 _PIECE = 1 << 16
 _STARTS, _ENDS = frozenset({"start_map", "start_array"}), frozenset({"end_map", "end_array"})
 _ESCAPE = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|.)", re.DOTALL)
-_CUT_ESCAPE = re.compile(rb"(\\+)(?:x[0-9A-Fa-f]?)?\Z")
+_CUT_ESCAPE = re.compile(rb"(?<!\\)(\\+)(?:x[0-9A-Fa-f]?)?\Z")
 
 
 class Repaired:

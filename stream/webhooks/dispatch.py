@@ -9,8 +9,9 @@ import msgspec
 import structlog
 
 from stream.webhooks.port import Backlog, Delivery, Status, Webhook
-from stream.webhooks.schedule import State, after
+from stream.webhooks.schedule import Answer, State, after
 from stream.webhooks.sending import ATTEMPT_SECONDS, Attempts, payload
+from stream.webhooks.signing import BadSecret
 from tracker.events import EventType
 
 log = structlog.get_logger(__name__)
@@ -24,8 +25,8 @@ Now = Callable[[], dt.datetime]
 
 
 class _Named(msgspec.Struct):
+    tenant: str
     conversation: str
-    before: str | None = msgspec.field(name="from", default=None)
 
 
 class _Event(msgspec.Struct):
@@ -55,6 +56,8 @@ def deliveries(events: Iterable[bytes], webhooks: Sequence[Webhook], now: dt.dat
 
 
 def _wanted(event: _Event, webhook: Webhook) -> bool:
+    if event.data.tenant != webhook.tenant:
+        return False
     if webhook.conversations and event.data.conversation not in webhook.conversations:
         return False
     if webhook.types:
@@ -87,7 +90,10 @@ class Dispatcher:
         return len(taken)
 
     async def _attempt(self, webhook: Webhook, delivery: Delivery) -> None:
-        answer = await self._attempts.make(webhook.url, webhook.secrets, delivery.event, delivery.body)
+        try:
+            answer = await self._attempts.make(webhook.url, webhook.secrets, delivery.event, delivery.body)
+        except BadSecret:  # of one webhook, which must not end the others' attempts
+            answer = Answer(None)
         now = self._now()
         outcome = after(answer, delivery.attempts + 1, now, self._chance())
         if outcome.state is not State.DELIVERED:

@@ -24,7 +24,7 @@ from tracker import keys
 from tracker.records import DeleteTurn, EditTurn, EraseHolder, OverrideStance, Record
 from tracker.stances import Stance
 
-pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
+pytestmark = [pytest.mark.filterwarnings(LEFT_OPEN), pytest.mark.long]
 
 ROOM = "room"
 TARGET = keys.target_id("default", ROOM, PROPOSITION)

@@ -26,7 +26,7 @@ from tests.end_to_end.harness import (
 from tests.stream.fakes import CountingReader
 from tracker import records
 
-pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
+pytestmark = [pytest.mark.filterwarnings(LEFT_OPEN), pytest.mark.long]
 
 ROOM = "room"
 # The program without the commands that it does not need: they take most of its start.

@@ -22,7 +22,7 @@ from tests.end_to_end.harness import LEFT_OPEN, PROPOSITION, collecting, drained
 from tracker import keys
 from tracker.proposals import Proposal
 
-pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
+pytestmark = [pytest.mark.filterwarnings(LEFT_OPEN), pytest.mark.long]
 
 ROOM = "room"
 FOUND = keys.found_id("create/m-4/0", "declare")

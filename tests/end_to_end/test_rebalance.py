@@ -23,7 +23,7 @@ from tests.end_to_end.harness import (
 )
 from tracker.records import Record
 
-pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
+pytestmark = [pytest.mark.filterwarnings(LEFT_OPEN), pytest.mark.long]
 
 ROOMS, ROUNDS = 8, 120
 TEXTS = ("+1 yes", "-1 no")  # in turn: the first establishes, every other flips

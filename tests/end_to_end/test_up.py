@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 from httpx_sse import aconnect_sse
 
-from tests.end_to_end.harness import PROPOSITION, ROOT
+from tests.end_to_end.harness import PROPOSITION, ROOT, now
 
 START_SECONDS, STOP_SECONDS = 90.0, 20.0
 _SAID = re.compile(r"gateway (?P<url>http://\S+)  key (?P<key>vf_\S+)")
@@ -48,7 +48,7 @@ async def flips(client: httpx.AsyncClient) -> None:
     assert (await client.get("/v1/flips", headers={"Authorization": ""})).status_code == 401
     target = {"conversation": "room", "proposition": PROPOSITION}
     assert (await client.post("/v1/targets", json=target)).status_code == 202
-    said = {"conversation": "room", "holder": "ann", "sent_at": "2026-12-01T03:00:00Z"}
+    said = {"conversation": "room", "holder": "ann", "sent_at": now().isoformat()}
     turns = [{**said, "turn": "1", "text": "+1 yes"}, {**said, "turn": "2", "text": "-1 no longer"}]
     answer = (await client.post("/v1/turns", json=turns)).json()
     assert (answer["accepted"], answer["refused"]) == (2, 0)

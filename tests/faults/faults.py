@@ -65,7 +65,7 @@ class Fault:
 
 
 AGENT = (
-    Fault("agent killed", agent_ends(SIGKILL), agent_starts, usual=("tansu", "kafka")),
+    Fault("agent killed", agent_ends(SIGKILL), agent_starts, usual=("kafka",)),
     Fault("agent told to end", agent_ends(SIGTERM), agent_starts),
     Fault(
         "agent told to end while the worker never answers",

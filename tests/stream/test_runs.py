@@ -21,7 +21,7 @@ from tests.end_to_end.harness import (
     turn,
 )
 
-pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
+pytestmark = [pytest.mark.filterwarnings(LEFT_OPEN), pytest.mark.long]
 
 
 @pytest.fixture(scope="session")

@@ -35,7 +35,7 @@ from tests.end_to_end.harness import (
 )
 from tests.stream.store.dump import dump
 
-pytestmark = pytest.mark.filterwarnings(LEFT_OPEN)
+pytestmark = [pytest.mark.filterwarnings(LEFT_OPEN), pytest.mark.long]
 
 ROOT = Path(__file__).parents[3]
 ALONE = "import typer; from stream.cli.rebuild import rebuild; typer.run(rebuild)"

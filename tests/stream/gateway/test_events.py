@@ -8,6 +8,7 @@ from typing import Any
 import httpx
 import pytest
 from httpx_sse import aconnect_sse
+from msgspec.structs import replace
 
 from stream.accounts.memory import MemoryAccounts
 from stream.accounts.port import Scope
@@ -173,6 +174,28 @@ async def test_a_stream_without_a_position_begins_now() -> None:
         assert (opened.event, opened.id, opened.json()) == ("volteface.open", "2", {"position": 2})
         assert source.response.headers["cache-control"] == "no-store"
         await put(views, told(3))
+        assert (await anext(words)).id == "3"
+
+
+@pytest.mark.parametrize("late", [False, True], ids=["from the tail", "from the views"])
+async def test_what_cannot_be_read_is_passed_and_ends_nobodys_stream(late: bool) -> None:
+    views = MemoryViews()
+    foreign = replace(told(1), body=told(1).body.replace(b'"run":"live"', b'"run":"else"'))
+    withdrawn = replace(
+        told(2), type="volteface.alert.withdrawn", body=b'{"type":"volteface.alert.withdrawn"}'
+    )
+    given = [foreign, withdrawn, told(3)]
+    if late:
+        await put(views, *given)
+    headers = {**STREAM, "Last-Event-ID": "0"}
+    async with (
+        served(parts_of(views)) as http,
+        aconnect_sse(http, "GET", "/v1/events", headers=headers) as source,
+    ):
+        words = source.aiter_sse()
+        assert (await anext(words)).event == "volteface.open"
+        if not late:
+            await put(views, *given)
         assert (await anext(words)).id == "3"
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import socket
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,7 @@ async def living(settings: Settings, port: int = 0) -> AsyncIterator[str]:
 
 
 def turn(number: int, text: str) -> dict[str, Any]:
-    at = f"2026-11-29T20:14:{number:02}Z"
+    at = harness.now().isoformat()
     return {"conversation": "room", "turn": f"m{number}", "holder": "ann", "text": text, "sent_at": at}
 
 
@@ -127,3 +128,13 @@ async def test_a_gateway_begins_while_the_broker_is_away(
         answer = await http.post("/v1/turns", json=turn(1, "+1"))
         assert (answer.status_code, "Retry-After" in answer.headers) == (503, True)
         assert (await http.get("/readyz")).status_code == 503
+
+
+async def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+    settings = Settings(
+        broker="kafka://127.0.0.1:1", database=f"sqlite:///{tmp_path}/v.db", api_key=FIRST_KEY
+    )
+    await upgrade(str(settings.database))
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(OSError, match="already in use"):
+        async with asyncio.timeout(30):
+            await run(settings, "127.0.0.1", taken.getsockname()[1], stop=asyncio.Event())

@@ -63,6 +63,18 @@ async def test_all_that_go_together_fail_together_and_may_go_again() -> None:
         assert not log.away and len(kept.records) == 1
 
 
+async def test_who_is_sent_nothing_meanwhile_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(turns_log, "AWAY_SECONDS", 0.2)
+    kept = Kept()
+    kept.away = SenderUnavailable("away")
+    async with working(kept) as log, asyncio.timeout(10):
+        with pytest.raises(LogUnavailable):
+            await log.append([turn("m0")])
+        assert log.away
+        while log.away:  # noqa: ASYNC110 - time must pass
+            await asyncio.sleep(0.05)
+
+
 async def test_what_nobody_waits_for_any_more_is_not_written() -> None:
     kept = Kept()
     kept.go.clear()

@@ -20,7 +20,9 @@ def test_an_ids_time() -> None:
     assert sent_at("id", "175928847299117063") == expected
 
 
-@pytest.mark.parametrize("ident", ["", "x", "-1", "١", "18446744073709551616", "9" * 400])
+@pytest.mark.parametrize(
+    "ident", ["", "x", "-1", "١", "18446744073709551616", "9" * 400, "0" * 21 + "9" * 99]
+)
 def test_what_is_no_id(ident: str) -> None:
     with pytest.raises(Refused) as raised:
         sent_at("id", ident)

@@ -18,9 +18,12 @@ from tests.stream.fakes import CountingReader, MemorySender, turn
 from tests.stream.rebuilding.stand import COURSE, SIZE, Stand
 from tracker import keys
 
-pytestmark = pytest.mark.filterwarnings(
-    r"ignore:.*(AIOKafka\w+|StreamWriter)\.__del__:pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings(
+        r"ignore:.*(AIOKafka\w+|StreamWriter)\.__del__:pytest.PytestUnraisableExceptionWarning"
+    ),
+    pytest.mark.long,
+]
 
 
 async def wrong(stand: Stand, room: str, part: str) -> None:

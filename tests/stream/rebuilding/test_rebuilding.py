@@ -22,9 +22,12 @@ from tests.stream.rebuilding.stand import COURSE, SIZE, Stand, X, standing
 from tracker import keys
 from tracker.stances import Stance
 
-pytestmark = pytest.mark.filterwarnings(
-    r"ignore:.*(AIOKafka\w+|StreamWriter)\.__del__:pytest.PytestUnraisableExceptionWarning"
-)
+pytestmark = [
+    pytest.mark.filterwarnings(
+        r"ignore:.*(AIOKafka\w+|StreamWriter)\.__del__:pytest.PytestUnraisableExceptionWarning"
+    ),
+    pytest.mark.long,
+]
 
 
 async def test_an_emptied_redis_holds_what_it_held(stand: Stand) -> None:

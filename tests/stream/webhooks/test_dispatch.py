@@ -11,12 +11,14 @@ from stream.webhooks.dispatch import LEASE, Dispatcher, deliveries
 from stream.webhooks.memory import MemoryBacklog
 from stream.webhooks.port import Status
 from stream.webhooks.schedule import WAITS, Answer
+from stream.webhooks.signing import BadSecret
 from tests.stream.webhooks.test_backlog_contract import NOW, webhook
 
 
 def event(ident: str, kind: str = "flipped", conversation: str = "room", **fields: Any) -> bytes:
     made = {"id": ident, "type": f"volteface.stance.{kind}", "time": "2026-12-01T12:00:00Z"}
-    return msgspec.json.encode({**made, **fields, "data": {"conversation": conversation}})
+    data = {"tenant": fields.pop("tenant", "acme"), "conversation": conversation}
+    return msgspec.json.encode({**made, **fields, "data": data})
 
 
 class Receivers:
@@ -95,6 +97,26 @@ async def test_what_a_sender_that_ended_had_taken_is_sent_by_another(backlog: Me
     assert await Dispatcher(backlog, receivers, clock).once() == 0
     clock.now += LEASE
     assert await Dispatcher(backlog, receivers, clock).once() == 2
+
+
+def test_no_tenant_is_sent_anothers_events() -> None:
+    theirs = event("e3", tenant="other")
+    assert list(deliveries([theirs], [webhook()], NOW)) == []
+    assert [each.tenant for each in deliveries([theirs], [webhook(), webhook("w1", "other")], NOW)] == [
+        "other"
+    ]
+
+
+async def test_a_bad_secret_ends_nobody_elses_attempts(backlog: MemoryBacklog) -> None:
+    class Refusing(Receivers):
+        async def make(self, url: str, secrets: Sequence[str], ident: str, body: bytes) -> Answer:
+            if ident == "e1":
+                raise BadSecret("none")
+            return await super().make(url, secrets, ident, body)
+
+    receivers = Refusing()
+    assert await Dispatcher(backlog, receivers, Clock()).once() == 2
+    assert receivers.seen == [("e2", "e2")]
 
 
 async def test_two_senders_send_each_once(backlog: MemoryBacklog) -> None:
