@@ -9,10 +9,9 @@ from sqlalchemy.dialects import postgresql, sqlite
 from stream.accounts.port import Key, Principal, Scope
 from stream.database.accounts_tables import keys, principals
 from stream.database.engine import Database
-from tracker.records import EPOCH
+from stream.database.moments import moment, number
 
 _INSERT: dict[str, Any] = {"postgresql": postgresql.insert, "sqlite": sqlite.insert}
-_MICROSECOND = dt.timedelta(microseconds=1)
 
 
 class SqlAccounts:
@@ -23,7 +22,7 @@ class SqlAccounts:
 
     async def add(self, key: Key) -> None:
         """As the port says."""
-        who = {"tenant": key.tenant, "name": key.principal, "made_at": _number(key.made_at)}
+        who = {"tenant": key.tenant, "name": key.principal, "made_at": number(key.made_at)}
         async with self._database.writing() as connection:
             insert = _INSERT[self._database.dialect]
             await connection.execute(insert(principals).values(who).on_conflict_do_nothing())
@@ -54,7 +53,7 @@ class SqlAccounts:
         """As the port says."""
         held = (keys.c.id == ident) & keys.c.revoked_at.is_(None)
         async with self._database.writing() as connection:
-            done = await connection.execute(update(keys).where(held).values(revoked_at=_number(at)))
+            done = await connection.execute(update(keys).where(held).values(revoked_at=number(at)))
         return bool(done.rowcount)
 
 
@@ -65,8 +64,8 @@ def _row(key: Key) -> dict[str, Any]:
         "principal": key.principal,
         "scopes": " ".join(sorted(key.scopes)),
         "digest": key.digest,
-        "made_at": _number(key.made_at),
-        "revoked_at": None if key.revoked_at is None else _number(key.revoked_at),
+        "made_at": number(key.made_at),
+        "revoked_at": None if key.revoked_at is None else number(key.revoked_at),
     }
 
 
@@ -77,18 +76,10 @@ def _key(row: Row[Any]) -> Key:
         principal=row.principal,
         scopes=frozenset(map(Scope, row.scopes.split())),
         digest=row.digest,
-        made_at=_time(row.made_at),
-        revoked_at=None if row.revoked_at is None else _time(row.revoked_at),
+        made_at=moment(row.made_at),
+        revoked_at=None if row.revoked_at is None else moment(row.revoked_at),
     )
 
 
 def _principal(row: Row[Any]) -> Principal:
-    return Principal(tenant=row.tenant, name=row.name, made_at=_time(row.made_at))
-
-
-def _number(time: dt.datetime) -> int:
-    return (time - EPOCH) // _MICROSECOND
-
-
-def _time(number: int) -> dt.datetime:
-    return EPOCH + number * _MICROSECOND
+    return Principal(tenant=row.tenant, name=row.name, made_at=moment(row.made_at))

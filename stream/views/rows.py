@@ -1,28 +1,17 @@
 """Rows of the views' tables, from what is put there and to what is given back."""
 
-import datetime as dt
 from typing import Any
 
 import msgspec
 from sqlalchemy import Row
 
+from stream.database.moments import moment, number
 from stream.views.port import Activity, ConversationRow, Headed, Held, HolderKey, HolderRow, Point, Told
 from tracker.conversation import Header
 from tracker.pins import Pins, find
-from tracker.records import EPOCH
 from tracker.stances import Stance
 
 _header = msgspec.json.Decoder(Header)
-
-
-def micros(time: dt.datetime) -> int:
-    """Microseconds since 1970."""
-    return (time - EPOCH) // dt.timedelta(microseconds=1)
-
-
-def moment(stored: int) -> dt.datetime:
-    """The time of so many microseconds since 1970."""
-    return EPOCH + dt.timedelta(microseconds=stored)
 
 
 def of_event(told: Told, position: int) -> dict[str, Any]:
@@ -30,7 +19,7 @@ def of_event(told: Told, position: int) -> dict[str, Any]:
     plain = ("tenant", "id", "conversation", "type", "body", "sequence", "holder", "target", "turn")
     rest = ("trigger", "before", "after", "flip")
     row = {name: getattr(told, name) for name in (*plain, *rest)}
-    return row | {"position": position, "time": micros(told.time), "retracted_by": None}
+    return row | {"position": position, "time": number(told.time), "retracted_by": None}
 
 
 def of_state(held: Held) -> dict[str, Any]:
@@ -50,7 +39,7 @@ def of_header(headed: Headed) -> dict[str, Any]:
         "conversation": headed.conversation,
         "version": headed.header.version,
         "header": msgspec.json.encode(headed.header),
-        "active_at": 0 if newest is None else micros(newest),
+        "active_at": 0 if newest is None else number(newest),
     }
 
 

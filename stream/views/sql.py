@@ -6,6 +6,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Row, Select, func, select, true, tuple_
 
 from stream.database.engine import Database
+from stream.database.moments import number
 from stream.database.schema import conversations, events, offsets, positions, states
 from stream.views import rows
 from stream.views.port import (
@@ -98,7 +99,7 @@ class SqlViews:
         key = tuple_(conversations.c.active_at, conversations.c.conversation)
         wanted = select(*_COUNTS).where(conversations.c.tenant == tenant)
         if behind is not None:
-            wanted = wanted.where(key < (rows.micros(behind.active_at), behind.conversation))
+            wanted = wanted.where(key < (number(behind.active_at), behind.conversation))
         latest = conversations.c.active_at.desc(), conversations.c.conversation.desc()
         return [rows.conversation(row) for row in await self._rows(wanted.order_by(*latest).limit(limit))]
 

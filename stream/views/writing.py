@@ -14,6 +14,7 @@ from sqlalchemy import ColumnElement, Table, Update, and_, bindparam, case, dele
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from stream.database.moments import number
 from stream.database.schema import conversations, events, forgotten, offsets, positions, states
 from stream.views import rows
 from stream.views.port import Batch, Headed, Held, Told
@@ -220,7 +221,7 @@ class Telling:
 
     def _count(self, told: Told, kind: str, step: int) -> None:
         room = told.tenant, told.conversation
-        self.active[room] = max(self.active[room], rows.micros(told.time))
+        self.active[room] = max(self.active[room], number(told.time))
         self.events[room] += step * (kind != EventType.RETRACTED)
         self.flips[room] += step * (kind == EventType.FLIPPED)
 
