@@ -110,13 +110,17 @@ async def agent(settings: Settings, ready: Callable[[], None] = lambda: None) ->
     A process whose agent stalled has ended with status 1 soon after that.
     """
     with stopping() as stop:
-        read = await reader(settings)
-        try:
-            await app.run(settings, store(settings), read, stop=stop, ready=ready, probed=settings.probes)
-        except app.AppStalled as stalled:
-            log.error("agent.stalled", error=str(stalled))
-            watchdog.end_soon()
-            raise
+        await _agent(settings, stop, ready)
+
+
+async def _agent(settings: Settings, stop: asyncio.Event, ready: Callable[[], None] = lambda: None) -> None:
+    read = await reader(settings)
+    try:
+        await app.run(settings, store(settings), read, stop=stop, ready=ready, probed=settings.probes)
+    except app.AppStalled as stalled:
+        log.error("agent.stalled", error=str(stalled))
+        watchdog.end_soon()
+        raise
 
 
 class Beside(Protocol):
@@ -135,8 +139,7 @@ async def everything(settings: Settings, worker_port: int, beside: Beside | None
     with stopping() as stop:
         async with _beside(stop, beside):
             if settings.worker:
-                read = await reader(settings)
-                await app.run(settings, store(settings), read, stop=stop, probed=settings.probes)
+                await _agent(settings, stop)
             else:
                 await _with_worker(settings, worker_port, stop)
 

@@ -2,15 +2,17 @@
 
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from stream import settings
+from stream import logs, settings
+from stream.cli.forms import ConversationOption, DatesOption, FormOption, ZoneOption
 from stream.cli.refusals import Refusals
-from stream.platforms import open_records
+from stream.platforms import open_records, sayings
 from stream.platforms.lines import STDIN, Line
 from stream.tenants import NoKey, Tenants
 from tracker import pseudonyms, records
@@ -26,7 +28,10 @@ def conceal(
     tenant: Annotated[
         str | None, typer.Option(help="Whose records these are; default: the tenant that each names.")
     ] = None,
-    form: Annotated[str | None, typer.Option("--from", help="The file's form; default: detected.")] = None,
+    form: FormOption = None,
+    zone: ZoneOption = None,
+    dates: DatesOption = None,
+    conversation: ConversationOption = None,
     holder: Annotated[
         list[str] | None, typer.Option(help="Print this holder's pseudonym instead; may be repeated.")
     ] = None,
@@ -37,7 +42,9 @@ def conceal(
     """
     if (file is None) is (not holder):
         raise typer.BadParameter("name a file, or holders by --holder")
-    tenants, refusals = settings.load().tenants, Refusals(str(file), strict=False)
+    loaded, refusals = settings.load(), Refusals(str(file), strict=False)
+    logs.configure(msgspec.structs.replace(loaded, log_level="warning"))
+    tenants = loaded.tenants
     try:
         if holder:
             key = tenants.key(tenant or "default")
@@ -45,7 +52,8 @@ def conceal(
                 typer.echo(pseudonyms.pseudonym(key, tenant or "default", name))
             return
         source = STDIN if file == STDIN else Path(str(file))
-        for record in _concealed(open_records(source, form), tenants, tenant, refusals):
+        lines = open_records(source, form, sayings(zone, dates, conversation))
+        for record in _concealed(lines, tenants, tenant, refusals):
             sys.stdout.buffer.write(records.encode(record) + b"\n")
     except (NoKey, OSError, ValueError) as error:
         typer.echo(f"{NAME}: {error}", err=True)
@@ -58,6 +66,7 @@ def _concealed(
     lines: Iterator[Line], tenants: Tenants, tenant: str | None, refusals: Refusals
 ) -> Iterator[Record]:
     """The records that can be read. Raises NoKey."""
+    key = cache(tenants.key)
     for line in lines:
         if isinstance(line.result, Refused):
             refusals(line.number, line.result)
@@ -65,4 +74,4 @@ def _concealed(
         record = line.result
         if tenant is not None:
             record = msgspec.structs.replace(record, tenant=tenant)
-        yield pseudonyms.concealed(tenants.key(record.tenant), record)
+        yield pseudonyms.concealed(key(record.tenant), record)

@@ -65,3 +65,13 @@ def test_what_cannot_be_done_is_said(tenants: Path, arguments: list[str], status
     done = conceal(tenants, *arguments, given=records.encode(turn("1")))
     assert (done.returncode, words in done.stderr.decode()) == (status, True), done.stderr
     assert (b"Traceback" in done.stderr, done.stdout) == (False, b"")
+
+
+def test_what_a_file_does_not_say_is_said(tenants: Path, tmp_path: Path) -> None:
+    chat = tmp_path / "Chat with Ann.txt"
+    chat.write_text(
+        "01/10/2026, 20:14 - Ann: tea, always\n13/10/2026, 20:15 - Ben: coffee\n", encoding="utf-8"
+    )
+    done = conceal(tenants, str(chat), "--tenant", "acme", "--from", "whatsapp", "--conversation", "room-7")
+    assert {parse(line).conversation for line in done.stdout.splitlines()} == {"room-7"}, done.stderr
+    assert (len(done.stdout.splitlines()), b"Ann" in done.stdout) == (2, False)
